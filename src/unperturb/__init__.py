@@ -1,0 +1,1 @@
+"""unperturb: reinforcement learning from rewards you can't trust."""
