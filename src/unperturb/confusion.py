@@ -240,7 +240,6 @@ def symmetric(M: int, weight: float) -> ConfusionMatrix:
         Traceback (most recent call last):
             ...
         unperturb.errors.SingularConfusionError: symmetric noise with omega = 0.5 is singular; \
-\
 rewards seen through it no longer tell the levels apart. change the weight a little, or simulate \
 it anyway with ConfusionMatrix(array)
     """

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from unperturb._array import Array, as_floats, namespace, to_numpy
+from unperturb._array import as_floats, namespace, to_numpy
 from unperturb.confusion import as_confusion
 from unperturb.errors import BatchMismatchError, InvalidConfusionError
 from unperturb.estimators.base import Estimator, check_counts, pick
