@@ -173,8 +173,8 @@ def _affine(facts: Facts) -> Finding | None:
     return Finding(
         "affine",
         "note",
-        f"the surrogate is a shift and a scale of the observed reward, "
-        f"(r {-shift:+.3g}) / {slope:.3g}. Advantages that are normalised per group or batch (GRPO, VecNormalize) "
+        f"the surrogate is a shift and a scale of the observed reward, (r {-shift:+.3g}) / "
+        f"{slope:.3g}. Advantages that are normalised per group or batch (GRPO, VecNormalize) "
         "undo it, unless the noise differs within the group. The posterior is not undone.",
     )
 
