@@ -110,7 +110,7 @@ row holds the probabilities of what is observed and sums to 1. divide each row b
         else:
             rows = self._cumulative[index]
         chance = rng.random(index.shape)
-        return (chance[..., None] >= rows).sum(axis=-1)
+        return np.asarray((chance[..., None] >= rows).sum(axis=-1))
 
     def draw_one(
         self, level: int, rng: np.random.Generator, group: int | None = None, step: int = 0
@@ -240,7 +240,8 @@ def symmetric(M: int, weight: float) -> ConfusionMatrix:
         Traceback (most recent call last):
             ...
         unperturb.errors.SingularConfusionError: symmetric noise with omega = 0.5 is singular; \
-rewards seen through it no longer tell the levels apart. change the weight a little, or simulate it anyway with ConfusionMatrix(array)
+rewards seen through it no longer tell the levels apart. change the weight a little, or simulate \
+it anyway with ConfusionMatrix(array)
     """
     _check_count(M)
     _check_weight("weight", weight)
@@ -263,7 +264,7 @@ def rand_one(M: int, weight: float, rng: np.random.Generator) -> ConfusionMatrix
 
     def other_levels() -> np.ndarray:
         target = (np.arange(M) + rng.integers(1, M, size=M)) % M
-        return np.eye(M)[target]
+        return np.asarray(np.eye(M)[target])
 
     return _random("rand-one", M, weight, rng, other_levels)
 
@@ -282,7 +283,7 @@ def rand_all(M: int, weight: float, rng: np.random.Generator) -> ConfusionMatrix
 
     def any_levels() -> np.ndarray:
         noise = rng.random((M, M))
-        return noise / noise.sum(axis=1, keepdims=True)
+        return np.asarray(noise / noise.sum(axis=1, keepdims=True))
 
     return _random("rand-all", M, weight, rng, any_levels)
 

@@ -77,9 +77,7 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
         self._exact = {value: i for i, value in enumerate(self._value_list)}
 
     @classmethod
-    def uniform(
-        cls, low: float, high: float, count: int, value: Value = "middle"
-    ) -> RewardLevels:
+    def uniform(cls, low: float, high: float, count: int, value: Value = "middle") -> RewardLevels:
         """Cut [low, high] into `count` equal intervals; one of their points stands for each.
 
         With value="upper" the intervals are (a, b], so Pendulum's reward in (-17, 0] is rounded up

@@ -1,0 +1,59 @@
+"""Arrays on disk: one .npz file, written whole or not at all, and never a pickle."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from unperturb.errors import DamagedFileError
+
+
+def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray]) -> Path:
+    """Write arrays to a temporary file beside `path`, then rename it.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = save_arrays(folder + "/a.npz", {"x": np.arange(3)})
+        ...     load_arrays(path)["x"]
+        array([0, 1, 2])
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def load_arrays(path: str | Path, needs: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """Read the arrays back; a file that is damaged, or lacks a name in `needs`, is one error."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise DamagedFileError(
+            f"{path} can't be read ({error})",
+            "it must be an .npz file that unperturb wrote",
+            "delete it, or restore it from a copy",
+        ) from error
+    missing = [name for name in needs if name not in arrays]
+    if missing:
+        raise DamagedFileError(
+            f"{path} holds no {', '.join(missing)}",
+            "it must be an .npz file that unperturb wrote for this purpose",
+            "pass the right file",
+        )
+    return arrays

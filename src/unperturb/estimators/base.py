@@ -1,0 +1,162 @@
+"""The contract of an estimator: counts in, a confusion matrix and what it is worth out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from unperturb._array import Array, is_concrete, to_numpy
+from unperturb.errors import (
+    InvalidAnchorsError,
+    InvalidCountsError,
+    NotFittedError,
+    StateMismatchError,
+)
+
+AMBIGUOUS_NATS = 3.0
+"""A second explanation this close in evidence can't be ruled out."""
+
+
+class Estimator(ABC):
+    """Estimates C from a table of counts, one row per state-action cell, one column per level.
+
+    Settings are plain attributes; what was fitted ends in `_`.
+
+    Attributes:
+        confusion_: The estimated C, (M, M), or (groups, M, M) for a hierarchical estimator.
+        posterior_: The chance of each true level for each cell, (cells, M).
+        level_frequencies_: The share of cells with each true level, (M,).
+        row_size_: How many observations speak for each row of C, (M,). Near zero means that the
+            row is the prior.
+        trace_: What the fit maximised, after each iteration.
+    """
+
+    name: ClassVar[str]
+    streaming: ClassVar[bool] = False
+
+    confusion_: Array
+    posterior_: Array
+    level_frequencies_: Array
+    row_size_: Array
+    trace_: np.ndarray
+
+    @abstractmethod
+    def fit(self, counts: Any) -> Self:
+        """Estimate C from the counts alone, from scratch."""
+
+    def refresh(self, counts: Any) -> Self:
+        """Estimate C again from grown counts; from the last estimate where that saves time."""
+        return self.fit(counts)
+
+    @property
+    @abstractmethod
+    def interval_(self) -> np.ndarray:
+        """The 95 % interval of each entry of C, (..., M, M, 2)."""
+
+    @property
+    def margin_(self) -> float:
+        """By how many nats the estimate beats its best rival; infinite where it can't tell."""
+        return float("inf")
+
+    @property
+    def ambiguous_(self) -> bool:
+        """Whether another explanation of the same counts is about as good."""
+        return self.margin_ < AMBIGUOUS_NATS
+
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """Describe the settings in a form that JSON can hold."""
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Give what a later `refresh` depends on, as arrays."""
+
+    @abstractmethod
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Take back what `state_dict` gave."""
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is an estimate yet."""
+        return hasattr(self, "confusion_")
+
+    def _need_fit(self) -> None:
+        if not self.fitted:
+            raise NotFittedError(
+                f"{type(self).__name__} holds no estimate",
+                "there is nothing to ask before counts were seen",
+                "call fit(counts) first",
+            )
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v!r}" for k, v in self.config().items() if k != "name")
+        return f"{type(self).__name__}({settings})"
+
+
+def check_counts(counts: Any) -> Array:
+    """Check a table of counts: (cells, M), finite, not negative, not empty."""
+    table = counts if hasattr(counts, "ndim") else np.asarray(counts, dtype=np.float64)
+    if isinstance(table, np.ndarray) and table.dtype != np.float64:
+        table = table.astype(np.float64)
+    if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
+        raise InvalidCountsError(
+            f"counts have shape {tuple(table.shape)}",
+            "they are (cells, levels), with two or more levels",
+            "count the observed level of each transition in the row of its cell",
+        )
+    if is_concrete(table):
+        looked = table if isinstance(table, np.ndarray) else to_numpy(table)
+        low = looked.min()
+        if not (low >= 0 and np.isfinite(looked.max())):
+            raise InvalidCountsError(
+                f"counts hold {low if not low >= 0 else looked.max()}",
+                "counts are finite and not negative",
+                "check how the table was made",
+            )
+        if not looked.any():
+            raise InvalidCountsError(
+                "all counts are zero",
+                "an estimate needs observations",
+                "gather some rewards first",
+            )
+    return table
+
+
+def anchor_mask(anchors: dict[int, int] | None, cells: int, M: int) -> np.ndarray | None:
+    """Give (M, cells) log-weights that clamp the cells whose true level is known."""
+    if not anchors:
+        return None
+    mask = np.zeros((M, cells))
+    for cell, level in anchors.items():
+        if not (0 <= int(cell) < cells and 0 <= int(level) < M):
+            raise InvalidAnchorsError(
+                f"anchor {{{cell}: {level}}} is out of range",
+                f"cells run from 0 to {cells - 1} and levels from 0 to {M - 1}",
+                "give anchors as {cell index: index of its true level}",
+            )
+        mask[:, int(cell)] = -1e30
+        mask[int(level), int(cell)] = 0.0
+    return mask
+
+
+def pick(state: dict[str, np.ndarray], **shapes: tuple[int, ...] | None) -> list[np.ndarray]:
+    """Take named arrays from a state, checking the shapes that are known."""
+    found = []
+    for name, shape in shapes.items():
+        if name not in state:
+            raise StateMismatchError(
+                f"the state has no {name!r}",
+                f"it needs {', '.join(shapes)}",
+                "load a state that this estimator saved",
+            )
+        array = np.array(state[name])
+        if shape is not None and array.shape != shape:
+            raise StateMismatchError(
+                f"{name!r} has shape {array.shape}",
+                f"here it is {shape}",
+                "load a state saved with the same levels and cells",
+            )
+        found.append(array)
+    return found

@@ -1,0 +1,214 @@
+"""Variational-Bayes Dawid-Skene: the equations, for NumPy, JAX and torch arrays.
+
+A cell i has one true level z_i ~ pi, and its observations are drawn from row z_i of C. Rows of C
+have Dirichlet priors, and so has pi. The posterior over z, C and pi is taken to factorise:
+
+    E-step: log q_iz = E[log pi_z] + sum_k n_ik E[log C_zk] + const
+    M-step: a_z = A_z + sum_i q_iz n_i,   b = a_pi + sum_i q_i
+
+and both steps raise the evidence lower bound (ELBO). Arrays over cells are (M, cells): sums over
+levels then run along contiguous memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from unperturb._array import Array, as_floats, digamma, gammaln, loop, namespace
+from unperturb.errors import InvalidOptionError, InvalidPriorError
+
+Prior = Literal["diagonal", "reverse"]
+STRENGTH = 10.0
+_OFF_DIAGONAL = 0.4
+_LEVEL_PSEUDOCOUNT = 0.5
+_KNOWN_LEVELS = 1e4
+_FLOOR = 1e-3
+WARM_ITERATIONS = 5
+GAIN = 1e-6
+"""Stop when the ELBO gains less than this per observation."""
+
+
+class Beliefs(NamedTuple):
+    """Dirichlet parameters: of the rows of C, (M, M), and of the level frequencies, (M,)."""
+
+    rows: Array
+    levels: Array
+
+    @property
+    def confusion(self) -> Array:
+        """The mean of C."""
+        xp = namespace(self.rows)
+        return self.rows / xp.sum(self.rows, axis=-1, keepdims=True)
+
+    @property
+    def level_frequencies(self) -> Array:
+        """The mean of pi."""
+        return self.levels / namespace(self.levels).sum(self.levels)
+
+
+class Step(NamedTuple):
+    """One E-step and M-step: new beliefs, q as (M, cells), and the ELBO before the M-step."""
+
+    beliefs: Beliefs
+    q: Array
+    elbo: Array
+
+
+class Run(NamedTuple):
+    """A run to convergence, with the ELBO after each iteration (NaN where it had stopped)."""
+
+    beliefs: Beliefs
+    elbo: Array
+    trace: Array
+
+
+def prior_beliefs(
+    M: int,
+    prior: Prior | Any = "diagonal",
+    strength: float = STRENGTH,
+    level_prior: Any = None,
+    like: Array | None = None,
+) -> Beliefs:
+    """Give the prior: rows A = s [(1 - .4) I + .4 / M 11^T], levels a_pi = .5.
+
+    "diagonal" says that a reward is more often right than not. "reverse" says the opposite, with
+    the anti-identity in place of I. An array is the prior mean of C. `level_prior` holds known
+    frequencies of the true levels.
+    """
+    if not strength > 0:
+        raise InvalidOptionError(
+            f"prior_strength is {strength}", "it is a positive number", "pass prior_strength=10"
+        )
+    if isinstance(prior, str):
+        shapes = {"diagonal": np.eye(M), "reverse": np.eye(M)[::-1]}
+        if prior not in shapes:
+            raise InvalidPriorError(
+                f"prior={prior!r}",
+                "a prior is 'diagonal', 'reverse' or an array",
+                "pass prior='diagonal' unless you know that most rewards are reversed",
+            )
+        mean = (1 - _OFF_DIAGONAL) * shapes[prior] + _OFF_DIAGONAL / M
+    else:
+        mean = np.asarray(getattr(prior, "matrix", prior), dtype=np.float64)
+        if (
+            mean.shape != (M, M)
+            or not (mean >= 0).all()
+            or not np.allclose(mean.sum(axis=1), 1, atol=1e-6)
+        ):
+            raise InvalidPriorError(
+                f"the prior has shape {mean.shape} and row sums {mean.sum(axis=-1).tolist()}",
+                f"the prior mean of C is ({M}, {M}) and its rows sum to 1",
+                "divide each row by its sum",
+            )
+        mean = np.maximum(mean, _FLOOR)
+    if level_prior is None:
+        levels = np.full(M, _LEVEL_PSEUDOCOUNT)
+    else:
+        levels = np.asarray(level_prior, dtype=np.float64)
+        if levels.shape != (M,) or not (levels >= 0).all() or abs(levels.sum() - 1) > 1e-6:
+            raise InvalidPriorError(
+                f"level_prior is {levels.tolist()}",
+                f"it holds the {M} known frequencies of the true levels and sums to 1",
+                "divide it by its sum",
+            )
+        levels = _KNOWN_LEVELS * np.maximum(levels, _FLOOR)
+    return Beliefs(as_floats(strength * mean, like=like), as_floats(levels, like=like))
+
+
+def expected_logs(parameters: Array) -> Array:
+    """Give E[log p] of Dirichlet parameters along the last axis."""
+    xp = namespace(parameters)
+    return digamma(parameters) - digamma(xp.sum(parameters, axis=-1, keepdims=True))
+
+
+def level_scores(counts: Array, beliefs: Beliefs, extra: Array | None = None) -> Array:
+    """Give log q up to a constant, (M, cells); `extra` holds anchors or earlier evidence."""
+    xp = namespace(counts)
+    scores = expected_logs(beliefs.rows) @ xp.matrix_transpose(counts)
+    scores = scores + expected_logs(beliefs.levels)[:, None]
+    return scores if extra is None else scores + extra
+
+
+def softmax(scores: Array) -> tuple[Array, Array]:
+    """Give the softmax over the first axis, and the log of its denominator."""
+    xp = namespace(scores)
+    top = xp.max(scores, axis=0)
+    q = xp.exp(scores - top)
+    total = xp.sum(q, axis=0)
+    return q / total, xp.log(total) + top
+
+
+def level_posterior(counts: Array, beliefs: Beliefs, extra: Array | None = None) -> Array:
+    """Give the chance of each true level for each cell, (cells, M)."""
+    return namespace(counts).matrix_transpose(softmax(level_scores(counts, beliefs, extra))[0])
+
+
+def step(
+    counts: Array, beliefs: Beliefs, prior: Beliefs, seen: Array, extra: Array | None = None
+) -> Step:
+    """Do one E-step and one M-step; `seen` is 1 for cells with observations, else 0."""
+    xp = namespace(counts)
+    q, log_total = softmax(level_scores(counts, beliefs, extra))
+    elbo = (
+        xp.sum(log_total * seen)
+        - xp.sum(_divergence(beliefs.rows, prior.rows))
+        - xp.sum(_divergence(beliefs.levels, prior.levels))
+    )
+    # An unseen cell has nothing to say about how frequent the levels are.
+    new = Beliefs(prior.rows + q @ counts, prior.levels + q @ seen)
+    return Step(new, q, elbo)
+
+
+def _divergence(a: Array, b: Array) -> Array:
+    """Give KL(Dir(a) || Dir(b)) along the last axis."""
+    xp = namespace(a)
+    return (
+        gammaln(xp.sum(a, axis=-1))
+        - gammaln(xp.sum(b, axis=-1))
+        + xp.sum(gammaln(b) - gammaln(a) + (a - b) * expected_logs(a), axis=-1)
+    )
+
+
+def seen_cells(counts: Array) -> Array:
+    """Give 1 for each cell with observations, else 0."""
+    xp = namespace(counts)
+    return xp.astype(xp.sum(counts, axis=1) > 0, counts.dtype)
+
+
+def update(
+    counts: Array,
+    beliefs: Beliefs,
+    prior: Beliefs,
+    iterations: int = WARM_ITERATIONS,
+    extra: Array | None = None,
+) -> Step:
+    """Refine beliefs by a fixed number of iterations; what a refresh inside training does."""
+    seen = seen_cells(counts)
+    result = step(counts, beliefs, prior, seen, extra)
+    for _ in range(iterations - 1):
+        result = step(counts, result.beliefs, prior, seen, extra)
+    return result
+
+
+def converge(
+    counts: Array, start: Beliefs, prior: Beliefs, limit: int, extra: Array | None = None
+) -> Run:
+    """Iterate from a start until the ELBO gains less than 1e-6 per observation."""
+    xp = namespace(counts)
+    seen = seen_cells(counts)
+    enough = GAIN * xp.sum(counts)
+    places = xp.arange(limit)
+
+    def one(state: Any) -> tuple[Any, Array]:
+        beliefs, last, trace, i = state
+        result = step(counts, beliefs, prior, seen, extra)
+        trace = xp.where(places == i, result.elbo, trace)
+        return (result.beliefs, result.elbo, trace, i + 1), result.elbo - last < enough
+
+    first = xp.sum(counts) * 0 - xp.inf
+    blank = xp.full((limit,), xp.nan, dtype=counts.dtype)
+    state = (start, first, blank, xp.sum(places[:0]))
+    beliefs, elbo, trace, _ = loop(one, state, limit, counts)
+    return Run(beliefs, elbo, trace)

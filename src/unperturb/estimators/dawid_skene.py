@@ -1,0 +1,290 @@
+"""The default estimator: variational-Bayes Dawid-Skene from several starts, best ELBO."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from unperturb._array import Array, as_floats, namespace, to_numpy
+from unperturb.estimators.base import Estimator, anchor_mask, check_counts, pick
+from unperturb.estimators.beliefs import (
+    STRENGTH,
+    Beliefs,
+    Prior,
+    Run,
+    converge,
+    level_posterior,
+    prior_beliefs,
+    update,
+)
+from unperturb.estimators.majority_vote import majority_vote
+from unperturb.estimators.uncertainty import credible_interval, relabelling_margin
+
+LIMIT = 200
+_FEW_LEVELS = 4
+OCCAM = 5.0
+"""Nats that a solution pays for each level it says occurs. Where only one level occurs (CartPole),
+one odd cell among hundreds can look like a second level; it must earn its place."""
+_SAME = 0.05
+"""Two solutions whose matrices differ by less than this are one."""
+
+
+class Solution(NamedTuple):
+    """The best of several runs, and all of them: axis 0 of `runs` and `scores` is the start."""
+
+    best: Beliefs
+    trace: Array
+    runs: Run
+    scores: Array
+
+
+def starts(counts: Array, prior: Beliefs) -> list[Beliefs]:
+    """Give where to start from: EM finds a local optimum only.
+
+    The prior mean; the majority vote, smoothed by the prior; all cells on one level, which is the
+    truth where only one level occurs.
+    """
+    xp = namespace(counts)
+    M = counts.shape[1]
+    vote = majority_vote(counts)
+    voted = Beliefs(
+        prior.rows + vote.row_size[:, None] * vote.confusion,
+        prior.levels + xp.sum(vote.posterior, axis=0),
+    )
+    total = xp.sum(counts, axis=0)
+    cells = xp.sum(xp.astype(xp.sum(counts, axis=1) > 0, counts.dtype))
+    eye = xp.eye(M, dtype=counts.dtype)
+    modal = xp.astype(total == xp.max(total), counts.dtype)
+    single = [eye[z, ...] for z in range(M)] if M <= _FEW_LEVELS else [modal / xp.sum(modal)]
+    lone = [
+        Beliefs(prior.rows + one[:, None] * total, prior.levels + one * cells) for one in single
+    ]
+    return [prior, voted, *lone]
+
+
+def solve(
+    counts: Array, prior: Beliefs, limit: int = LIMIT, extra: Array | None = None
+) -> Solution:
+    """Run from every start, keep the best ELBO less Occam's price; works inside `jax.jit` too."""
+    xp = namespace(counts)
+    runs = [converge(counts, start, prior, limit, extra) for start in starts(counts, prior)]
+    stacked = Run(
+        Beliefs(
+            xp.stack([run.beliefs.rows for run in runs]),
+            xp.stack([run.beliefs.levels for run in runs]),
+        ),
+        xp.stack([run.elbo for run in runs]),
+        xp.stack([run.trace for run in runs]),
+    )
+    occurs = xp.sum(stacked.beliefs.rows - prior.rows, axis=-1) > 1
+    scores = stacked.elbo - OCCAM * xp.sum(xp.astype(occurs, counts.dtype), axis=-1)
+    best = xp.argmax(scores)
+    return Solution(
+        Beliefs(stacked.beliefs.rows[best, ...], stacked.beliefs.levels[best, ...]),
+        stacked.trace[best, ...],
+        stacked,
+        scores,
+    )
+
+
+class DawidSkene(Estimator):
+    r"""Variational-Bayes Dawid-Skene: every cell is a worker's item, its level the true label.
+
+    .. math:: p(n | C, \pi) = \prod_i \sum_z \pi_z \prod_k C_{zk}^{n_{ik}}
+
+    Unlike the vote it is consistent in the number of cells, and it needs only that most rewards
+    are right on the whole (with two levels: e- + e+ < 1). Rewards alone can't tell a matrix from
+    its mirror image; what decides is `prior`, and where you know more, say so: `anchors`
+    ({cell: true level}), `level_prior` (known frequencies of the true levels) or `order` (the
+    levels' values: rows are sorted by the mean of what they show).
+
+    Example:
+        >>> import numpy as np
+        >>> counts = np.array([[18, 2]] * 20 + [[6, 14]] * 20)
+        >>> fit = DawidSkene().fit(counts)
+        >>> fit.confusion_.round(2)
+        array([[0.9 , 0.1 ],
+               [0.3 , 0.7 ]])
+        >>> fit.ambiguous_
+        False
+    """
+
+    name: ClassVar[str] = "dawid-skene"
+
+    def __init__(
+        self,
+        prior: Prior | Any = "diagonal",
+        prior_strength: float = STRENGTH,
+        level_prior: Any = None,
+        anchors: dict[int, int] | None = None,
+        order: Any = None,
+    ) -> None:
+        self.prior = prior
+        self.prior_strength = prior_strength
+        self.level_prior = level_prior
+        self.anchors = anchors
+        self.order = order
+        self._beliefs: Beliefs | None = None
+        self._cold_total = 0.0
+        self._rivals: list[tuple[float, np.ndarray]] = []
+
+    def fit(self, counts: Any) -> Self:
+        """Estimate C from all starts."""
+        table = check_counts(counts)
+        prior = self._prior(table)
+        extra = self._extra(table)
+        # Cells that were never visited say nothing; leaving them out is free where shapes may vary.
+        busy = table[table.any(axis=1)] if self._may_shrink(table) else table
+        solution = solve(busy, prior, extra=extra)
+        beliefs = self._sorted(solution.best, prior)
+        self._cold_total = float(to_numpy(table).sum())
+        self._note_rivals(solution)
+        self.trace_ = to_numpy(solution.trace)
+        self.trace_ = self.trace_[np.isfinite(self.trace_)]
+        self._keep(table, beliefs, level_posterior(table, beliefs, extra))
+        return self
+
+    def refresh(self, counts: Any) -> Self:
+        """Refine the last estimate; start anew whenever the observations have doubled.
+
+        Early on, a few counts may lead to the wrong optimum. Starting anew at each doubling leaves
+        it, and costs no more than the refinements do.
+        """
+        if self._beliefs is None:
+            return self.fit(counts)
+        table = check_counts(counts)
+        if float(table.sum()) >= 2 * self._cold_total:
+            return self.fit(table)
+        xp = namespace(table)
+        prior = self._prior(table)
+        result = update(table, self._beliefs, prior, extra=self._extra(table))
+        self.trace_ = np.atleast_1d(to_numpy(result.elbo))
+        self._keep(table, self._sorted(result.beliefs, prior), xp.matrix_transpose(result.q))
+        return self
+
+    @property
+    def interval_(self) -> np.ndarray:
+        """The 95 % interval of each entry of C, unsure levels of cells taken into account."""
+        self._need_fit()
+        return credible_interval(
+            to_numpy(self._counts),
+            to_numpy(self.posterior_),
+            to_numpy(self.confusion_),
+            to_numpy(self.level_frequencies_),
+            to_numpy(self._prior(self._counts).rows).sum(axis=-1),
+        )
+
+    @property
+    def margin_(self) -> float:
+        """By how many nats the estimate beats its best relabelling, or another start's optimum."""
+        self._need_fit()
+        if self._beliefs is None:
+            return float("inf")
+        prior = self._prior(self._counts)
+        margin = relabelling_margin(
+            to_numpy(self._beliefs.rows) - to_numpy(prior.rows),
+            to_numpy(self._beliefs.levels) - to_numpy(prior.levels),
+            to_numpy(prior.rows),
+            to_numpy(prior.levels),
+            fixed=set((self.anchors or {}).values()),
+        )
+        C, busy = to_numpy(self.confusion_), to_numpy(self.row_size_) > 1
+        for behind, other in self._rivals:
+            if np.abs(other - C)[busy].max(initial=0.0) > _SAME:
+                margin = min(margin, behind)
+        return float(margin)
+
+    def _prior(self, table: Array) -> Beliefs:
+        return prior_beliefs(
+            table.shape[1], self.prior, self.prior_strength, self.level_prior, like=table
+        )
+
+    def _extra(self, table: Array) -> Array | None:
+        mask = anchor_mask(self.anchors, *table.shape)
+        return None if mask is None else as_floats(mask, like=table)
+
+    def _may_shrink(self, table: Array) -> bool:
+        return isinstance(table, np.ndarray) and not self.anchors
+
+    def _note_rivals(self, solution: Solution) -> None:
+        scores = to_numpy(solution.scores)
+        behind = scores.max() - scores
+        matrices = to_numpy(solution.runs.beliefs.confusion)
+        self._rivals = [(float(b), C) for b, C in zip(behind, matrices, strict=True)]
+
+    def _sorted(self, beliefs: Beliefs, prior: Beliefs) -> Beliefs:
+        """Relabel so that rows ascend in the mean of what they show, if `order` says they do."""
+        if self.order is None:
+            return beliefs
+        xp = namespace(beliefs.rows)
+        values = as_floats(getattr(self.order, "values", self.order), like=beliefs.rows)
+        rows = beliefs.rows - prior.rows
+        size = xp.sum(rows, axis=1)
+        busy = to_numpy(size) > 1e-6
+        labels = np.flatnonzero(busy)
+        means = to_numpy(rows @ values)[labels] / to_numpy(size)[labels]
+        places = np.arange(len(busy))
+        places[labels] = labels[np.argsort(means, kind="stable")]
+        take = xp.asarray(places)
+        levels = xp.take(beliefs.levels - prior.levels, take, axis=0)
+        return Beliefs(prior.rows + xp.take(rows, take, axis=0), prior.levels + levels)
+
+    def _keep(self, table: Array, beliefs: Beliefs, posterior: Array) -> None:
+        xp = namespace(table)
+        self._counts = table
+        self._beliefs = beliefs
+        self.confusion_ = beliefs.confusion
+        self.posterior_ = posterior
+        self.level_frequencies_ = beliefs.level_frequencies
+        self.row_size_ = xp.sum(beliefs.rows - self._prior(table).rows, axis=1)
+
+    def config(self) -> dict[str, Any]:
+        """Describe the settings in a form that JSON can hold."""
+        as_list = {
+            name: value if value is None or isinstance(value, str) else np.asarray(value).tolist()
+            for name, value in (
+                ("prior", getattr(self.prior, "matrix", self.prior)),
+                ("level_prior", self.level_prior),
+                ("order", getattr(self.order, "values", self.order)),
+            )
+        }
+        return {
+            "name": self.name,
+            **as_list,
+            "prior_strength": self.prior_strength,
+            "anchors": self.anchors,
+        }
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Give the beliefs, the posterior, and how much had been seen at the last full fit."""
+        if self._beliefs is None:
+            return {}
+        return {
+            "counts": to_numpy(self._counts),
+            "rows": to_numpy(self._beliefs.rows),
+            "levels": to_numpy(self._beliefs.levels),
+            "posterior": to_numpy(self.posterior_),
+            "cold_total": np.array(self._cold_total),
+            "rival_gaps": np.array([gap for gap, _ in self._rivals]),
+            "rivals": np.array([C for _, C in self._rivals]),
+        }
+
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Take back what `state_dict` gave."""
+        if not state:
+            return
+        counts, rows, levels, posterior, total, gaps, rivals = pick(
+            state,
+            counts=None,
+            rows=None,
+            levels=None,
+            posterior=None,
+            cold_total=(),
+            rival_gaps=None,
+            rivals=None,
+        )
+        self._cold_total = float(total)
+        self._rivals = [(float(gap), C) for gap, C in zip(gaps, rivals, strict=True)]
+        self.trace_ = np.empty(0)
+        self._keep(counts, Beliefs(rows, levels), posterior)
