@@ -87,5 +87,13 @@ class DamagedFileError(UnperturbError):
     """A file can't be read as what it claims to be."""
 
 
+class RecordExistsError(UnperturbError):
+    """A finished unit of work would have been overwritten."""
+
+
+class MissingRecordError(UnperturbError):
+    """A table or a figure was asked for before its runs were finished."""
+
+
 class MissingExtraError(UnperturbError, ImportError):
     """A part of the library needs packages that are not installed."""

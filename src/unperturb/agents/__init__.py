@@ -1,0 +1,1 @@
+"""Agents in JAX, one file for each algorithm. They know nothing of noise."""

@@ -1,0 +1,102 @@
+"""Every table and figure of the paper, by the name that the command line uses.
+
+A study is a folder: `sweep.py` says what to run and runs what is missing, `analysis.py` reads saved
+records and writes tables and pictures. Nothing here imports them until they are wanted.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from unperturb.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from unperturb.lab.records import Records
+
+
+class Study(NamedTuple):
+    """A table or a figure: what it is, what it runs, and where its code is.
+
+    Attributes:
+        title: What the reader gets.
+        runs: What is trained for it.
+        minutes: How long that takes on two CPU cores, measured; None if it is not there yet.
+        package: The folder with `sweep.py` and `analysis.py`; None if it is not there yet.
+
+    Example:
+        >>> STUDIES["figure-mdp"].available
+        True
+    """
+
+    title: str
+    runs: str
+    minutes: float | None = None
+    package: str | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether it can be run."""
+        return self.package is not None
+
+    def run(self, records: Records, seeds: int | None = None) -> None:
+        """Train what is missing: `sweep.run(records, seeds)`; None is the study's own number."""
+        import_module(f"{self.package}.sweep").run(records, seeds=seeds)
+
+    def write(self, records: Records, out: Path) -> list[Path]:
+        """Write tables and pictures from records alone: `analysis.write(records, out)`.
+
+        It raises MissingRecordError where nothing was run yet.
+        """
+        paths: list[Path] = import_module(f"{self.package}.analysis").write(records, out)
+        return paths
+
+
+_HERE = "unperturb.lab.paper"
+_CARTPOLE = "5 agents on CartPole"
+STUDIES: dict[str, Study] = {
+    "table-control": Study("Table 1: scores on CartPole and Pendulum", _CARTPOLE),
+    "table-atari": Study("Table 2: scores of PPO on Atari", "PPO on five Atari games"),
+    "table-algorithms": Study("Table 3: which agent runs where", "nothing"),
+    "table-vrt": Study("Table 4: variance reduction on CartPole", _CARTPOLE),
+    "figure-cartpole": Study("Learning curves on CartPole", _CARTPOLE),
+    "figure-pendulum": Study("Learning curves on Pendulum", "DDPG and NAF on Pendulum"),
+    "figure-pong": Study("Learning curves on Pong", "PPO on Pong"),
+    "figure-vrt": Study("Learning curves with variance reduction", _CARTPOLE),
+    "figure-mdp": Study(
+        "The six-state MDP, and C estimated while the noise changes",
+        "reward-robust Q-Learning, 70,000 steps, 2 estimators",
+        package=f"{_HERE}.figure_mdp",
+    ),
+    "figure-cartpole-full": Study("All learning curves on CartPole", _CARTPOLE),
+    "figure-estimation": Study("How the estimate of C converges on CartPole", _CARTPOLE),
+    "figure-vrt-full": Study("All curves with variance reduction", _CARTPOLE),
+    "figure-pendulum-full": Study("All learning curves on Pendulum", "DDPG and NAF on Pendulum"),
+    "figure-atari-full": Study("All learning curves on Atari", "PPO on seven Atari games"),
+    "theory": Study(
+        "The Lemmas and Theorems, checked by measurement",
+        "Q-Learning and Phased Q-Learning on the six-state MDP",
+        package=f"{_HERE}.theory",
+    ),
+}
+"""All studies, by name. A folder may stand behind several of them."""
+
+
+def find(names: list[str]) -> dict[str, Study]:
+    """Look up studies by name; each must exist and be available."""
+    for name in names:
+        if name not in STUDIES:
+            raise InvalidOptionError(
+                f"there is no table or figure {name!r}",
+                f"the names are {', '.join(STUDIES)}",
+                "say `unperturb list` for what each of them is",
+            )
+        if not STUDIES[name].available:
+            ready = ", ".join(key for key, study in STUDIES.items() if study.available)
+            raise InvalidOptionError(
+                f"{name} can't be reproduced yet",
+                f"what can be is {ready}",
+                "say `unperturb list` for what each of them is",
+            )
+    return {name: STUDIES[name] for name in names}
