@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from unperturb._array import Array, as_floats, digamma, gammaln, loop, namespace
+from unperturb._array import Array, as_floats, digamma, gammaln, is_concrete, loop, namespace
 from unperturb.errors import InvalidOptionError, InvalidPriorError
 
 Prior = Literal["diagonal", "reverse"]
@@ -184,11 +184,19 @@ def update(
     iterations: int = WARM_ITERATIONS,
     extra: Array | None = None,
 ) -> Step:
-    """Refine beliefs by a fixed number of iterations; what a refresh inside training does."""
+    """Refine beliefs by a few iterations; what a refresh inside training does.
+
+    Where values can be looked at, it stops as soon as the ELBO gains too little: between two
+    refreshes counts hardly change. Inside `jax.jit` the number of iterations is fixed.
+    """
     seen = seen_cells(counts)
     result = step(counts, beliefs, prior, seen, extra)
+    enough = GAIN * namespace(counts).sum(counts)
     for _ in range(iterations - 1):
+        last = result.elbo
         result = step(counts, result.beliefs, prior, seen, extra)
+        if is_concrete(result.elbo) and result.elbo - last < enough:
+            break
     return result
 
 
