@@ -104,8 +104,8 @@ class DawidSkene(Estimator):
         >>> counts = np.array([[18, 2]] * 20 + [[6, 14]] * 20)
         >>> fit = DawidSkene().fit(counts)
         >>> fit.confusion_.round(2)
-        array([[0.9 , 0.1 ],
-               [0.3 , 0.7 ]])
+        array([[0.9, 0.1],
+               [0.3, 0.7]])
         >>> fit.ambiguous_
         False
     """
