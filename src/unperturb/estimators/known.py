@@ -25,7 +25,7 @@ class Known(Estimator):
         >>> import unperturb as up
         >>> fit = Known(up.confusion.binary(0.1, 0.3)).fit([[2, 1], [9, 1], [1, 2]])
         >>> fit.posterior_.round(2)
-array([[0.63, 0.37],
+        array([[0.63, 0.37],
                [1.  , 0.  ],
                [0.07, 0.93]])
     """
