@@ -100,9 +100,17 @@ class RewardAudit:
 
     @classmethod
     def from_counts(
-        cls, counts: Any, levels: RewardLevels, estimator: str | Estimator = "dawid-skene"
+        cls,
+        counts: Any,
+        levels: RewardLevels,
+        estimator: str | Estimator = "dawid-skene",
+        clipped: int = 0,
     ) -> RewardAudit:
-        """Audit a table of counts, (cells, levels)."""
+        """Audit a table of counts, (cells, levels).
+
+        `clipped` says how many of the rewards lay outside the levels' range. An estimator object
+        is fitted in place.
+        """
         table = np.asarray(counts, dtype=np.float64)
         if table.ndim != 2 or table.shape[1] != len(levels):
             raise InvalidCountsError(
@@ -111,7 +119,7 @@ class RewardAudit:
                 "count each observed level in the row of its cell",
             )
         fit = estimator_from(estimator).fit(table)
-        return cls._make(fit, table, levels, round(table.sum()), 0)
+        return cls._make(fit, table, levels, round(table.sum()), clipped)
 
     @classmethod
     def _make(

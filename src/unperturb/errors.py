@@ -95,5 +95,21 @@ class MissingRecordError(UnperturbError):
     """A table or a figure was asked for before its runs were finished."""
 
 
+class MissingFileError(UnperturbError):
+    """A file or a dataset does not exist."""
+
+
+class MissingColumnError(UnperturbError):
+    """A log lacks a column, or none of its names could be guessed."""
+
+
+class BadRowError(UnperturbError):
+    """A row of a log holds something that can't be used."""
+
+
+class OutputError(UnperturbError):
+    """A result can't be written where it was asked for."""
+
+
 class MissingExtraError(UnperturbError, ImportError):
     """A part of the library needs packages that are not installed."""
