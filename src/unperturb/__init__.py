@@ -7,6 +7,7 @@ Importing this loads NumPy, SciPy and (for the wrappers) Gymnasium, never JAX or
 from __future__ import annotations
 
 from unperturb import confusion, errors, estimators
+from unperturb.audit import RewardAudit
 from unperturb.cells import Cells
 from unperturb.confusion import ConfusionMatrix, ConfusionSchedule
 from unperturb.corrector import RewardCorrector
@@ -18,6 +19,7 @@ __all__ = [
     "Cells",
     "ConfusionMatrix",
     "ConfusionSchedule",
+    "RewardAudit",
     "RewardCorrector",
     "RewardLevels",
     "confusion",

@@ -18,6 +18,8 @@ from array_api_compat import array_namespace, is_jax_array, is_torch_array
 Array = Any
 """An array of NumPy, JAX or torch."""
 
+_BLOCK = 12_000
+
 
 def namespace(*arrays: Array) -> Any:
     """Give the array namespace that these arrays share."""
@@ -86,6 +88,17 @@ def scatter_add(x: Array, index: Array, amount: Array) -> Array:
     out = np.array(x)
     np.add.at(out, index, amount)
     return out
+
+
+def blocks(table: Array) -> list[slice]:
+    """Cut the rows of a table into blocks whose temporaries stay in the cache.
+
+    That is several times faster, and matrix products this small don't wait for a second core. A
+    compiler does its own cutting, so a JAX array comes in one piece.
+    """
+    rows = table.shape[0]
+    size = max(_BLOCK // table.shape[1], 1) if isinstance(table, np.ndarray) else rows
+    return [slice(first, first + size) for first in range(0, rows, size)]
 
 
 def loop(step: Callable[[Any], tuple[Any, Array]], state: Any, limit: int, like: Array) -> Any:

@@ -258,8 +258,8 @@ def rand_one(M: int, weight: float, rng: np.random.Generator) -> ConfusionMatrix
         >>> import numpy as np
         >>> rand_one(3, 0.3, np.random.default_rng(0)).matrix
         array([[0.7, 0. , 0.3],
-               [0. , 0.7, 0.3],
-               [0.3, 0. , 0.7]])
+               [0.3, 0.7, 0. ],
+               [0. , 0.3, 0.7]])
     """
 
     def other_levels() -> np.ndarray:

@@ -229,6 +229,9 @@ class RewardCorrector:
         if self._quick_values is not None:
             value = float(self._quick_values[cell])
             return value if value == value else self._quick_table[seen]
+        if self._window is not None and self._table.ndim == 1:
+            own = self._window.row(cell)
+            return float(own @ self._table / own.sum())
         return float(self._correct(np.array([cell]), np.array([seen]))[0])
 
     def _correct(self, cell: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import scipy.stats
+import scipy.special
 
 from unperturb._array import Array, namespace
 
@@ -13,7 +13,7 @@ SIGNIFICANCE = 0.01
 
 @lru_cache
 def _critical_value(freedom: int) -> float:
-    return float(scipy.stats.chi2.ppf(1 - SIGNIFICANCE, freedom))
+    return float(scipy.special.chdtri(freedom, SIGNIFICANCE))
 
 
 def mixed_cells(counts: Array, confusion: Array) -> Array:

@@ -16,7 +16,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from unperturb._array import Array, as_floats, digamma, gammaln, loop, namespace
+from unperturb._array import (
+    Array,
+    as_floats,
+    blocks,
+    digamma,
+    gammaln,
+    is_concrete,
+    loop,
+    namespace,
+)
 from unperturb.errors import InvalidOptionError, InvalidPriorError
 
 Prior = Literal["diagonal", "reverse"]
@@ -49,10 +58,9 @@ class Beliefs(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One E-step and M-step: new beliefs, q as (M, cells), and the ELBO before the M-step."""
+    """One E-step and M-step: the new beliefs, and the ELBO of the old ones."""
 
     beliefs: Beliefs
-    q: Array
     elbo: Array
 
 
@@ -131,6 +139,16 @@ def level_scores(counts: Array, beliefs: Beliefs, extra: Array | None = None) ->
     return scores if extra is None else scores + extra
 
 
+def level_posterior(counts: Array, beliefs: Beliefs, extra: Array | None = None) -> Array:
+    """Give the chance of each true level for each cell, (cells, M)."""
+    xp = namespace(counts)
+    parts = [
+        softmax(level_scores(counts[part, :], beliefs, _columns(extra, part)))[0]
+        for part in blocks(counts)
+    ]
+    return xp.matrix_transpose(xp.concat(parts, axis=1))
+
+
 def softmax(scores: Array) -> tuple[Array, Array]:
     """Give the softmax over the first axis, and the log of its denominator."""
     xp = namespace(scores)
@@ -140,25 +158,26 @@ def softmax(scores: Array) -> tuple[Array, Array]:
     return q / total, xp.log(total) + top
 
 
-def level_posterior(counts: Array, beliefs: Beliefs, extra: Array | None = None) -> Array:
-    """Give the chance of each true level for each cell, (cells, M)."""
-    return namespace(counts).matrix_transpose(softmax(level_scores(counts, beliefs, extra))[0])
-
-
 def step(
     counts: Array, beliefs: Beliefs, prior: Beliefs, seen: Array, extra: Array | None = None
 ) -> Step:
     """Do one E-step and one M-step; `seen` is 1 for cells with observations, else 0."""
     xp = namespace(counts)
-    q, log_total = softmax(level_scores(counts, beliefs, extra))
-    elbo = (
-        xp.sum(log_total * seen)
-        - xp.sum(_divergence(beliefs.rows, prior.rows))
-        - xp.sum(_divergence(beliefs.levels, prior.levels))
-    )
-    # An unseen cell has nothing to say about how frequent the levels are.
-    new = Beliefs(prior.rows + q @ counts, prior.levels + q @ seen)
-    return Step(new, q, elbo)
+    elbo = -xp.sum(_divergence(beliefs.rows, prior.rows))
+    elbo = elbo - _divergence(beliefs.levels, prior.levels)
+    rows, levels = prior.rows, prior.levels
+    for part in blocks(counts):
+        n = counts[part, :]
+        q, log_total = softmax(level_scores(n, beliefs, _columns(extra, part)))
+        rows = rows + q @ n
+        # An unseen cell has nothing to say about how frequent the levels are.
+        levels = levels + q @ seen[part]
+        elbo = elbo + log_total @ seen[part]
+    return Step(Beliefs(rows, levels), elbo)
+
+
+def _columns(extra: Array | None, part: slice) -> Array | None:
+    return None if extra is None else extra[:, part]
 
 
 def _divergence(a: Array, b: Array) -> Array:
@@ -184,11 +203,19 @@ def update(
     iterations: int = WARM_ITERATIONS,
     extra: Array | None = None,
 ) -> Step:
-    """Refine beliefs by a fixed number of iterations; what a refresh inside training does."""
+    """Refine beliefs by a few iterations; what a refresh inside training does.
+
+    Where values can be looked at, it stops as soon as the ELBO gains too little: between two
+    refreshes counts hardly change. Inside `jax.jit` the number of iterations is fixed.
+    """
     seen = seen_cells(counts)
     result = step(counts, beliefs, prior, seen, extra)
+    enough = GAIN * namespace(counts).sum(counts)
     for _ in range(iterations - 1):
+        last = result.elbo
         result = step(counts, result.beliefs, prior, seen, extra)
+        if is_concrete(result.elbo) and result.elbo - last < enough:
+            break
     return result
 
 

@@ -104,8 +104,8 @@ class DawidSkene(Estimator):
         >>> counts = np.array([[18, 2]] * 20 + [[6, 14]] * 20)
         >>> fit = DawidSkene().fit(counts)
         >>> fit.confusion_.round(2)
-        array([[0.9 , 0.1 ],
-               [0.3 , 0.7 ]])
+        array([[0.9, 0.1],
+               [0.3, 0.7]])
         >>> fit.ambiguous_
         False
     """
@@ -156,11 +156,11 @@ class DawidSkene(Estimator):
         table = check_counts(counts)
         if float(table.sum()) >= 2 * self._cold_total:
             return self.fit(table)
-        xp = namespace(table)
-        prior = self._prior(table)
-        result = update(table, self._beliefs, prior, extra=self._extra(table))
+        prior, extra = self._prior(table), self._extra(table)
+        result = update(table, self._beliefs, prior, extra=extra)
         self.trace_ = np.atleast_1d(to_numpy(result.elbo))
-        self._keep(table, self._sorted(result.beliefs, prior), xp.matrix_transpose(result.q))
+        beliefs = self._sorted(result.beliefs, prior)
+        self._keep(table, beliefs, level_posterior(table, beliefs, extra))
         return self
 
     @property

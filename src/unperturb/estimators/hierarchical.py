@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.optimize
 
 from unperturb._array import Array, as_floats, gammaln, namespace, scatter_add, to_numpy
 from unperturb.errors import BatchMismatchError, InvalidOptionError
@@ -161,6 +160,7 @@ class Hierarchical(Estimator):
 
 def _best_tau(shown: np.ndarray, shared: np.ndarray) -> float:
     """Maximise the Dirichlet-multinomial likelihood of the groups' rows over tau."""
+    import scipy.optimize  # a tenth of a second that few need
 
     def cost(log_tau: float) -> float:
         prior = np.exp(log_tau) * shared

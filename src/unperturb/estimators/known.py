@@ -23,11 +23,11 @@ class Known(Estimator):
 
     Example:
         >>> import unperturb as up
-        >>> fit = Known(up.confusion.binary(0.1, 0.3)).fit([[9, 1], [9, 1], [3, 7]])
+        >>> fit = Known(up.confusion.binary(0.1, 0.3)).fit([[2, 1], [9, 1], [1, 2]])
         >>> fit.posterior_.round(2)
-        array([[1.  , 0.  ],
+        array([[0.63, 0.37],
                [1.  , 0.  ],
-               [0.02, 0.98]])
+               [0.07, 0.93]])
     """
 
     name: ClassVar[str] = "known"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.special
 
-from unperturb._array import Array, namespace, to_numpy
+from unperturb._array import Array, blocks, namespace, to_numpy
 from unperturb.estimators.base import Estimator, anchor_mask, check_counts, pick
 
 
@@ -36,7 +36,9 @@ def majority_vote(counts: Array, anchors: Array | None = None) -> Vote:
         ballot = xp.where(clamped, xp.astype(known.T == 0, counts.dtype), ballot)
     votes = xp.sum(ballot, axis=1, keepdims=True)
     ballot = ballot / xp.where(votes == 0, xp.ones_like(votes), votes)
-    seen = xp.matrix_transpose(ballot) @ counts
+    seen = xp.zeros((counts.shape[1],) * 2, dtype=counts.dtype)
+    for part in blocks(counts):
+        seen = seen + xp.matrix_transpose(ballot[part, :]) @ counts[part, :]
     size = xp.sum(seen, axis=1)
     eye = xp.eye(counts.shape[1], dtype=counts.dtype)
     empty = (size == 0)[:, None]

@@ -76,12 +76,11 @@ def stream_step(stream: Stream, chunk: Array, prior: Beliefs, decay: float) -> S
     seen = xp.maximum(stream.seen, seen_cells(chunk))
     faded = decay * stream.rows
     base = Beliefs(prior.rows + faded, prior.levels)
-    beliefs, q = stream.beliefs, chunk.T
+    beliefs = stream.beliefs
     for _ in range(_ROUNDS):
-        result = step(chunk, beliefs, base, seen, stream.evidence)
-        beliefs, q = result.beliefs, result.q
+        beliefs = step(chunk, beliefs, base, seen, stream.evidence).beliefs
     evidence = stream.evidence + expected_logs(beliefs.rows) @ xp.matrix_transpose(chunk)
-    return Stream(faded + q @ chunk, evidence, seen, beliefs)
+    return Stream(beliefs.rows - prior.rows, evidence, seen, beliefs)
 
 
 class StreamingDawidSkene(Estimator):

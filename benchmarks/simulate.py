@@ -1,0 +1,25 @@
+"""Count tables as in the estimation study: uneven visits, one true level per cell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def counts(
+    C: np.ndarray, levels: np.ndarray, observations: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw what each cell showed; visits are uneven, with Gamma(0.5) weights."""
+    visits = rng.gamma(0.5, size=len(levels))
+    n = rng.multinomial(observations, visits / visits.sum())
+    return np.array([rng.multinomial(n[i], C[z]) for i, z in enumerate(levels)], dtype=float)
+
+
+def true_levels(frequencies: list[float], cells: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw each cell's true level."""
+    return rng.choice(len(frequencies), size=cells, p=frequencies)
+
+
+def error(estimate: np.ndarray, C: np.ndarray, levels: np.ndarray) -> float:
+    """Give the mean absolute error over the rows of levels that occur."""
+    rows = np.unique(levels)
+    return float(np.abs(estimate - C)[rows].mean())
