@@ -142,9 +142,11 @@ def _shown(value: Any, digits: int) -> str:
     if value is None:
         return ""
     if isinstance(value, (float, np.floating)):
+        value = float(value)
         if not math.isfinite(value):
             return "–"
-        return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+        whole = 10**digits <= abs(value) < 1e7
+        return f"{value:.0f}" if whole else f"{value:.{digits}g}"
     return str(value).replace("|", "\\|")
 
 

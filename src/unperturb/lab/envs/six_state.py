@@ -200,9 +200,10 @@ def draw(axes: Any) -> None:
                 )
             )
     for height, colour, text in (
-        (0.16, forward, "action 1: forward"),
-        (-0.04, back, "action 0: back"),
-        (-0.24, pays, "into 5: $r_+ = 1$, else $r_- = 0$"),
+        (0.26, forward, "action 1: forward"),
+        (0.08, back, "action 0: back"),
+        (-0.14, pays, "into 5: $r_+ = 1$"),
+        (-0.32, "#333333", "else: $r_- = 0$"),
     ):
         axes.text(0, height, text, ha="center", color=colour, size=9)
     axes.text(places[0][0], places[0][1] + 0.27, "start", ha="center", size=9, color="#333333")

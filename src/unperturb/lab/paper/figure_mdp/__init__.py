@@ -1,0 +1,1 @@
+"""The six-state MDP, and C estimated while the noise changes (the paper, "MDP Example")."""
