@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from unperturb.cli import demo, list, report, reproduce
+from unperturb.cli import audit, correct, demo, list, report, reproduce
+from unperturb.cli._log_options import joined
 from unperturb.errors import MissingExtraError, UnperturbError
 
-_COMMANDS = (demo, list, reproduce, report)
+_COMMANDS = (demo, list, reproduce, report, audit, correct)
 _EXTRA = frozenset({"jax", "jaxlib", "gymnax", "matplotlib", "tqdm"})
 _EXAMPLES = """\
 examples:
@@ -19,6 +20,8 @@ examples:
   unperturb reproduce figure-mdp theory        train what is missing, then write them to runs/
   unperturb reproduce figure-mdp --seeds 3     a quicker look
   unperturb report runs                        tables and pictures again, from saved records
+  unperturb audit log.csv --suspects 20        how noisy the rewards of a log are, and which
+  unperturb correct log.csv -o better.csv      the same log with corrected rewards
 
 A run can be stopped at any time with Ctrl-C and goes on where it stopped.
 """
@@ -27,7 +30,7 @@ A run can be stopped at any time with Ctrl-C and goes on where it stopped.
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; give its exit status: 0, 2 for a mistake, 130 when interrupted."""
     parser = _parser()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
     # Everything here is sized for a CPU, where small loops run faster; the user may overrule.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
@@ -46,9 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"unperturb: {missing}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(
-            "\nunperturb: stopped; finished units are kept, say it again to go on", file=sys.stderr
-        )
+        kept = getattr(args, "stopped", "finished units are kept, say it again to go on")
+        print(f"\nunperturb: stopped; {kept}", file=sys.stderr)
         return 130
     return status
 

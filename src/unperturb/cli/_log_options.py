@@ -33,7 +33,9 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     """Add LOG and the options that say how to read it."""
     parser.add_argument("log", metavar="LOG")
     columns = parser.add_argument_group("columns (guessed from common names if left out)")
-    columns.add_argument("--state", metavar="COL[,COL...]", help="such as obs, x,y or obs[0],obs[2]")
+    columns.add_argument(
+        "--state", metavar="COL[,COL...]", help="such as obs, x,y or obs[0],obs[2]"
+    )
     columns.add_argument("--action", metavar="COL[,COL...]")
     columns.add_argument("--reward", metavar="COL")
     columns.add_argument(
@@ -69,8 +71,9 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
     model.add_argument("--anchors", metavar="FILE", help="transitions whose true reward is known")
     parser.add_argument(
-        "--suspects", type=int, default=0, metavar="N", help="list the N most suspicious rows"
+        "--suspects", type=_whole, default=0, metavar="N", help="list the N most suspicious rows"
     )
+    parser.set_defaults(stopped="nothing was written")
 
 
 def analyse(args: argparse.Namespace) -> tuple[LogAnalysis, list[str]]:
@@ -78,11 +81,6 @@ def analyse(args: argparse.Namespace) -> tuple[LogAnalysis, list[str]]:
     from unperturb.logs import LogAnalysis
 
     said: list[str] = []
-
-    def say(line: str) -> None:
-        said.append(line)
-        print(line, file=sys.stderr)
-
     analysis = LogAnalysis(
         args.log,
         state=args.state,
@@ -94,10 +92,12 @@ def analyse(args: argparse.Namespace) -> tuple[LogAnalysis, list[str]]:
         estimator=args.estimator,
         prior=args.prior,
         anchors=args.anchors,
-        say=say,
+        say=said.append,
     )
+    # After a mistake its one line stands alone, so what was guessed is said only now.
+    print(*said, sep="\n", file=sys.stderr)
     if analysis.audit.ambiguous:
-        print("here, say what you know by --anchors FILE or --prior reverse", file=sys.stderr)
+        print("ambiguous: say what you know by --anchors FILE or --prior reverse", file=sys.stderr)
     return analysis, said
 
 
@@ -134,6 +134,12 @@ def joined(argv: Sequence[str]) -> list[str]:
         else:
             words.append(word)
     return words
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+    return int(text)
 
 
 def _bins(text: str | None) -> Any:

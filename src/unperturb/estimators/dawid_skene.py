@@ -63,12 +63,26 @@ def starts(counts: Array, prior: Beliefs) -> list[Beliefs]:
     return [prior, voted, *lone]
 
 
+def anchored_start(counts: Array, prior: Beliefs, extra: Array) -> Beliefs:
+    """Give what the anchored cells alone say.
+
+    Where they contradict the prior, no other start is near the optimum that they belong to.
+    """
+    xp = namespace(counts)
+    known = xp.any(extra < 0, axis=0)[None, :] & (extra == 0)
+    q = xp.astype(known, counts.dtype)
+    return Beliefs(prior.rows + q @ counts, prior.levels + xp.sum(q, axis=1))
+
+
 def solve(
     counts: Array, prior: Beliefs, limit: int = LIMIT, extra: Array | None = None
 ) -> Solution:
     """Run from every start, keep the best ELBO less Occam's price; works inside `jax.jit` too."""
     xp = namespace(counts)
-    runs = [converge(counts, start, prior, limit, extra) for start in starts(counts, prior)]
+    begin = starts(counts, prior)
+    if extra is not None:
+        begin.append(anchored_start(counts, prior, extra))
+    runs = [converge(counts, start, prior, limit, extra) for start in begin]
     stacked = Run(
         Beliefs(
             xp.stack([run.beliefs.rows for run in runs]),

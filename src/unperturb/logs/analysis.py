@@ -135,7 +135,7 @@ class LogAnalysis:
 
     def write(self, out: str | Path, method: str = "posterior", force: bool = False) -> Path:
         """Write the corrected copy: to a temporary name first, and renamed when it is whole."""
-        target = output_path(self.log.path, out, force, self.log.widths)
+        target = output_path(self.log.path, out, force, {*self.log.widths, *self.log.taken})
         scores = score(self._table.counts, self._fit, self.levels, method)
         columns = (scores.corrected, scores.true_level, scores.level_posterior, scores.suspicion)
         tables = {

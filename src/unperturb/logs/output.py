@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from unperturb.errors import OutputError
+from unperturb.logs.files import kind_of
 from unperturb.logs.files.minari_set import dataset_folder, is_dataset_id
 
 ADDED = ("corrected_reward", "true_level", "level_posterior", "suspicion")
@@ -20,6 +21,7 @@ def output_path(
     log: Path, out: str | Path, force: bool = False, columns: Collection[str] = ()
 ) -> Path:
     """Give where to write, or say why not. A log that was named by its id gets a copy by id."""
+    kind_of(log)
     by_id = not log.exists() and is_dataset_id(str(out))
     target = dataset_folder(str(out)) if by_id else Path(out)
     if log.is_file() and target.suffix.lower() != log.suffix.lower():
@@ -52,7 +54,7 @@ def output_path(
     taken = [name for name in ADDED if name in columns]
     if taken:
         raise OutputError(
-            f"{log} already has a column {taken[0]}",
+            f"{log} already has {taken[0]}",
             "it would be added a second time",
             "correct the log that it was made from",
         )

@@ -90,7 +90,7 @@ def _survey(log: Log, columns: Columns, levels: RewardLevels | None, bins: Bins)
             tracker.see(column.of(chunk), start)
         rows = start + _rows_in(chunk)
     if not rows:
-        raise log.damaged("it has no rows")
+        raise log.no_rows()
     states = len(columns.state)
     every = bins if isinstance(bins, int) else None
     coders = [

@@ -11,7 +11,7 @@ from unperturb.logs.files.minari_set import MinariLog, is_dataset_id
 from unperturb.logs.files.npz_file import NpzLog
 from unperturb.logs.files.parquet_file import ParquetLog
 
-__all__ = ["CHUNK", "KINDS", "Added", "Log", "Restart", "Values", "Words", "open_log"]
+__all__ = ["CHUNK", "KINDS", "Added", "Log", "Restart", "Values", "Words", "kind_of", "open_log"]
 
 KINDS: dict[str, type[Log]] = {
     ".csv": CsvLog,
@@ -24,13 +24,18 @@ KINDS: dict[str, type[Log]] = {
 
 def open_log(path: str | Path, chunk: int = CHUNK) -> Log:
     """Open a log by its ending; a folder, or a name such as door/human-v2, is a Minari dataset."""
+    return kind_of(path)(Path(path), chunk)
+
+
+def kind_of(path: str | Path) -> type[Log]:
+    """Say what kind of log this is, or that there is none."""
     place = Path(path)
     if place.is_dir():
-        return MinariLog(place, chunk)
+        return MinariLog
     kind = KINDS.get(place.suffix.lower())
     if not place.exists():
         if kind is None and is_dataset_id(str(path)):
-            return MinariLog(place, chunk)
+            return MinariLog
         raise MissingFileError(
             f"{place} does not exist",
             "a log is a file, a folder with a Minari dataset, or its id",
@@ -49,4 +54,4 @@ def open_log(path: str | Path, chunk: int = CHUNK) -> Log:
         raise DamagedFileError(
             f"{place} can't be opened ({error.strerror})", "it must be readable", "check its rights"
         ) from None
-    return kind(place, chunk)
+    return kind

@@ -61,10 +61,12 @@ class Log(ABC):
         path: What the user called it.
         widths: Its columns: 0 for one value in each row, else how many numbers a row holds.
         chunk: About how many rows are read at a time.
+        taken: Names that a copy has and that are no columns.
     """
 
     kind: ClassVar[str]
     widths: dict[str, int]
+    taken: frozenset[str] = frozenset()
 
     def __init__(self, path: Path, chunk: int = CHUNK) -> None:
         self.path = path
@@ -96,6 +98,14 @@ class Log(ABC):
         """Make the error for a value that is not there."""
         return self.bad_row(
             row, f"{name} is empty", "each row has a value", "fill it in or drop the row"
+        )
+
+    def no_rows(self) -> DamagedFileError:
+        """Make the error for a log without transitions."""
+        return DamagedFileError(
+            f"{self.path} has no rows",
+            "an audit needs rewards",
+            "check what wrote it, or pass another file",
         )
 
     def damaged(self, what: object) -> DamagedFileError:

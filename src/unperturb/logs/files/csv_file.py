@@ -161,14 +161,6 @@ class CsvLog(Log):
             "correct the row or drop it",
         )
 
-    def no_rows(self) -> DamagedFileError:
-        """Make the error for a header without rows."""
-        return DamagedFileError(
-            f"{self.path} has a header but no rows",
-            "an audit needs rewards",
-            "check what wrote it, or pass another file",
-        )
-
     def _rows(self) -> Iterator[tuple[int, int, list[str]]]:
         """Give each row, the line on which it begins, and its fields; slow, for messages."""
         with open(self.path, encoding="utf-8-sig", newline="") as file:

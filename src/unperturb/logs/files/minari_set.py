@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,9 +51,8 @@ class MinariLog(Log):
                 raise needed("h5py", "minari", "this dataset") from error
             raise self.damaged(error) from None
         if first is None or not len(first):
-            raise DamagedFileError(
-                f"{path} has no steps", "an audit needs rewards", "pass another dataset"
-            )
+            raise self.no_rows()
+        self.taken = frozenset(first.infos or {})
         self.widths = {
             name: 0 if array.ndim == 1 or array[0].size == 1 else int(array[0].size)
             for name, array in _columns(first).items()
@@ -116,11 +116,10 @@ class MinariLog(Log):
             pairs = added.take(len(episode))
             # Infos begin with that of the reset, which no reward belongs to.
             more = {
-                name: np.concatenate([[np.nan], table[pairs]])
-                for name, table in added.tables.items()
+                name: [math.nan, *table[pairs].tolist()] for name, table in added.tables.items()
             }
             buffer = EpisodeBuffer(
-                id=episode.id,
+                id=int(episode.id),
                 seed=note.get("seed"),
                 options=note.get("options"),
                 observations=episode.observations,
@@ -128,12 +127,12 @@ class MinariLog(Log):
                 rewards=episode.rewards,
                 terminations=episode.terminations,
                 truncations=episode.truncations,
-                infos={**(episode.infos or {}), **more},
+                infos={**_as_lists(episode.infos or {}), **more},
             )
             storage.update_episodes([buffer])
             other = {key: value for key, value in note.items() if key not in _OWN}
             if other:
-                storage.update_episode_metadata([other], [episode.id])
+                storage.update_episode_metadata([other], [int(episode.id)])
         target = out / "data" / "metadata.json"
         written = json.loads(target.read_text(encoding="utf-8"))
         # By its id Minari finds a dataset, so the copy has one of its own.
@@ -158,6 +157,18 @@ def dataset_folder(name: str) -> Path:
     """Give the folder of a dataset by its id; unlike Minari's own function it makes none."""
     home = os.environ.get("MINARI_DATASETS_PATH") or Path.home() / ".minari" / "datasets"
     return Path(home) / name
+
+
+def _as_lists(infos: dict[str, Any]) -> dict[str, Any]:
+    """Give flat arrays as lists: Minari's Arrow storage can't read back the arrays."""
+    return {
+        key: _as_lists(value)
+        if isinstance(value, dict)
+        else value.tolist()
+        if isinstance(value, np.ndarray) and value.ndim == 1
+        else value
+        for key, value in infos.items()
+    }
 
 
 def _columns(episode: Any) -> dict[str, np.ndarray]:

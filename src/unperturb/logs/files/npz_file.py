@@ -94,9 +94,7 @@ class NpzLog(Log):
             )
         rows = next(iter(lengths.values()))
         if not rows:
-            raise DamagedFileError(
-                f"{self.path} has no rows", "an audit needs rewards", "check what wrote it"
-            )
+            raise self.no_rows()
         return rows
 
     def _reader(self, archive: zipfile.ZipFile, stack: ExitStack, name: str) -> Iterator[Values]:

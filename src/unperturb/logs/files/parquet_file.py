@@ -30,11 +30,7 @@ class ParquetLog(Log):
         except (pyarrow.ArrowException, OSError) as error:
             raise self.damaged(error) from None
         if not rows:
-            raise DamagedFileError(
-                f"{path} has no rows",
-                "an audit needs rewards",
-                "check what wrote it, or pass another file",
-            )
+            raise self.no_rows()
 
     def _open(self) -> Any:
         return self._arrow.parquet.ParquetFile(self.path)
