@@ -35,6 +35,7 @@ lint: $(VENV)/.dev ## lint, format, types and the layers of the house
 bench: $(VENV)/.dev ## the core's benchmarks: accuracy, speed, memory (several minutes)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/estimation.py
+	$(BIN)/python benchmarks/logs.py
 
 reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
 	$(BIN)/unperturb reproduce all
