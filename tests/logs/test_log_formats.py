@@ -110,6 +110,14 @@ def test_csv_with_other_separators(delimiter, made, tmp_path):
     assert header.split(delimiter) == [*made.columns, *ADDED]
 
 
+def test_csv_rewards_may_be_true_and_false(made, log_of, tmp_path):
+    path = write_csv(tmp_path / "log.csv", {**made.columns, "reward": made.columns["reward"] == 1})
+    assert audit_log(path)[0].to_dict() == audit_log(log_of("csv"))[0].to_dict()
+    path.write_text(path.read_text() + "1,1,maybe\n")
+    with pytest.raises(up.errors.BadRowError, match=r"row 4000 .*'maybe'; it is true or false"):
+        audit_log(path, chunk=100)
+
+
 def test_csv_integers_that_turn_into_numbers_later(tmp_path):
     """The first block looks like integers; the column is continuous all the same."""
     made = simulate(3000)

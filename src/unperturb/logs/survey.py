@@ -62,9 +62,9 @@ def passing(log: Log, names: list[str], rows: int | None, label: str) -> Iterato
 
 def survey(log: Log, columns: Columns, levels: RewardLevels | None, bins: Bins) -> Survey:
     """Look at every row once: rewards, the values of discrete columns, the range of the others."""
-    log.must_be_numbers(columns.reward.name)
     while True:
         try:
+            log.must_be_numbers(columns.reward.name)
             return _survey(log, columns, levels, bins)
         except Restart:
             continue

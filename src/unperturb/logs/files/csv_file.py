@@ -67,7 +67,10 @@ class CsvLog(Log):
 
     def must_be_numbers(self, name: str) -> None:
         """Say that this column holds numbers, whatever it looks like."""
-        self._types[name] = self._arrow.float64()
+        self._infer([name])
+        # True and False are numbers too, but Arrow reads them as what they are.
+        if not self._arrow.types.is_boolean(self._types[name]):
+            self._types[name] = self._arrow.float64()
 
     def chunks(self, names: Sequence[str]) -> Iterator[dict[str, Values]]:
         """Give these columns, chunk by chunk."""
