@@ -38,4 +38,4 @@ def _time(study: Study) -> str:
         return "not timed"
     if study.minutes < 1:
         return f"{study.minutes * 60:.0f} s"
-    return f"{study.minutes:.0f} min"
+    return f"{study.minutes:.2g} min"

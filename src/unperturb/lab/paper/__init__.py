@@ -66,7 +66,8 @@ STUDIES: dict[str, Study] = {
     "figure-vrt": Study("Learning curves with variance reduction", _CARTPOLE),
     "figure-mdp": Study(
         "The six-state MDP, and C estimated while the noise changes",
-        "reward-robust Q-Learning, 70,000 steps, 2 estimators",
+        "reward-robust Q-Learning, 70,000 steps, the vote and streaming Dawid-Skene",
+        minutes=0.3,
         package=f"{_HERE}.figure_mdp",
     ),
     "figure-cartpole-full": Study("All learning curves on CartPole", _CARTPOLE),
@@ -77,6 +78,7 @@ STUDIES: dict[str, Study] = {
     "theory": Study(
         "The Lemmas and Theorems, checked by measurement",
         "Q-Learning and Phased Q-Learning on the six-state MDP",
+        minutes=1.5,
         package=f"{_HERE}.theory",
     ),
 }
