@@ -42,7 +42,14 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
     """
 
     def __init__(self, values: Sequence[float] | np.ndarray) -> None:
-        array = np.array(values, dtype=np.float64)
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidLevelsError(
+                f"reward levels {values!r} are no numbers ({error})",
+                "levels are a flat list of numbers",
+                "write RewardLevels([-1.0, 1.0])",
+            ) from None
         self._edges: np.ndarray | None = None
         self._value: Value | None = None
         self._set(array)
@@ -65,7 +72,15 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
                 "remove NaN and infinities",
             )
         self.tolerance = TOLERANCE * float(np.abs(array).max())
-        if not (np.diff(array) > 2 * self.tolerance).all():
+        gaps = np.diff(array)
+        if (gaps > 0).all() and gaps.min() <= 2 * self.tolerance:
+            raise InvalidLevelsError(
+                f"two reward levels lie {gaps.min():g} apart",
+                f"among levels as large as {np.abs(array).max():g}, closer than "
+                f"{2 * self.tolerance:g} is float noise",
+                "subtract a constant from all rewards, or merge such levels",
+            )
+        if not (gaps > 0).all():
             raise InvalidLevelsError(
                 f"reward levels {array.tolist()} do not ascend",
                 "levels are distinct and in ascending order",
@@ -164,7 +179,10 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
 
     def index_one(self, reward: float) -> int:
         """Give the level index of one reward; the same as `index`, faster for a single number."""
-        exact = self._exact.get(reward)
+        try:
+            exact = self._exact.get(reward)
+        except TypeError:  # arrays with a single number can't be looked up
+            return self.index_one(float(reward))
         if exact is not None:
             return exact
         index = self._find(self._cut_list, reward)
