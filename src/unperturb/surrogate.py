@@ -1,7 +1,7 @@
 """Surrogate rewards: the algebra of C and R (Lemmas 1, 2 and 4, Theorems 2 and 3).
 
-Every function takes NumPy, JAX or torch arrays and gives back the same kind, and takes one matrix
-(M, M) or one for each group of states (groups, M, M).
+Surrogates and bounds take NumPy, JAX or torch arrays and give back the same kind, and take one
+matrix (M, M) or one for each group of states (groups, M, M).
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 from unperturb._array import Array, as_floats, is_concrete, namespace, to_numpy
 from unperturb.confusion import MAX_CONDITION
-from unperturb.errors import InvalidConfusionError, InvalidOptionError, SingularConfusionError
+from unperturb.errors import (
+    InvalidConfusionError,
+    InvalidOptionError,
+    InvalidPriorError,
+    SingularConfusionError,
+)
+from unperturb.levels import RewardLevels
 
 _RIDGE = 1e-9
 
@@ -68,6 +74,7 @@ def surrogate_values(
 def _regularised(matrix: Array, rewards: Array, kappa: float, level_prior: Any) -> Array:
     xp = namespace(matrix)
     prior = xp.ones_like(rewards) if level_prior is None else as_floats(level_prior, like=matrix)
+    _check_frequencies(prior, matrix.shape[-1])
     w = xp.sqrt(prior)
     w = w / xp.sum(w, axis=-1, keepdims=True)
     transposed = xp.matrix_transpose(matrix)
@@ -119,10 +126,10 @@ def surrogate_bounds(C: Any, values: Any) -> SurrogateBounds:
     """
     matrix, rewards = _matrix_and_values(C, values)
     xp = namespace(matrix)
+    hat = surrogate_values(matrix, rewards)  # first: it refuses a singular matrix
     det = xp.linalg.det(matrix)
     singular = xp.linalg.svdvals(matrix)
     value_bound = matrix.shape[-1] / xp.abs(det) * xp.max(xp.abs(rewards))
-    hat = surrogate_values(matrix, rewards)
     second = xp.sum(matrix * (hat * hat)[..., None, :], axis=-1)
     return SurrogateBounds(
         det=det,
@@ -138,7 +145,8 @@ def affine_slope(C: Any, values: Any, tolerance: float = 1e-9) -> tuple[float, f
     """Give (a, b) where C R = a R + b, or None where no such numbers exist.
 
     Then the surrogate is the observed reward, shifted and scaled: (r - b) / a. That holds for every
-    binary C, for uniform flips, and for anti-identity noise on symmetric levels.
+    binary C, for uniform flips, and for anti-identity noise on symmetric levels. It takes a single
+    matrix: groups that are each affine in their own way are not one shift and scale.
 
     Example:
         >>> import unperturb as up
@@ -146,6 +154,12 @@ def affine_slope(C: Any, values: Any, tolerance: float = 1e-9) -> tuple[float, f
         (0.6, 0.1)
     """
     matrix, rewards = (to_numpy(x) for x in _matrix_and_values(C, values))
+    if matrix.ndim != 2:
+        raise InvalidConfusionError(
+            f"there are {matrix.shape[0]} confusion matrices",
+            "the slope and shift belong to one matrix",
+            "ask for each group's matrix on its own",
+        )
     seen = matrix @ rewards
     centred = rewards - rewards.mean()
     slope = float(centred @ seen / (centred @ centred))
@@ -158,7 +172,7 @@ def affine_slope(C: Any, values: Any, tolerance: float = 1e-9) -> tuple[float, f
 
 def _matrix_and_values(C: Any, values: Any) -> tuple[Array, Array]:
     matrix = as_floats(getattr(C, "matrix", C))
-    rewards = as_floats(getattr(values, "values", values), like=matrix)
+    rewards = as_floats(values.values if isinstance(values, RewardLevels) else values, like=matrix)
     if matrix.ndim not in (2, 3) or matrix.shape[-2:] != (rewards.shape[-1],) * 2:
         raise InvalidConfusionError(
             f"the confusion matrix has shape {tuple(matrix.shape)} for {rewards.shape[-1]} levels",
@@ -168,10 +182,25 @@ def _matrix_and_values(C: Any, values: Any) -> tuple[Array, Array]:
     return matrix, rewards
 
 
+def _check_frequencies(prior: Array, M: int) -> None:
+    good = tuple(prior.shape) == (M,)
+    if good and is_concrete(prior):
+        numbers = to_numpy(prior)
+        good = bool((numbers >= 0).all() and 0 < numbers.sum() < float("inf"))
+    if not good:
+        raise InvalidPriorError(
+            f"level_prior is {to_numpy(prior).tolist() if is_concrete(prior) else prior.shape}",
+            f"it holds the frequencies of the {M} true levels, none of them negative",
+            "pass level_prior=fit.level_frequencies_, or leave it out",
+        )
+
+
 def _check_invertible(matrix: Array) -> None:
     xp = namespace(matrix)
     singular = xp.linalg.svdvals(matrix)
-    if bool(xp.any(singular[..., -1] * MAX_CONDITION <= singular[..., 0])):
+    # In float32 the smallest singular value of a singular matrix is rounding noise, not zero.
+    least = max(1 / MAX_CONDITION, 4 * matrix.shape[-1] * float(xp.finfo(matrix.dtype).eps))
+    if bool(xp.any(singular[..., -1] <= least * singular[..., 0])):
         raise SingularConfusionError(
             f"the confusion matrix is singular (smallest singular value "
             f"{float(xp.min(singular)):.2g})",
