@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -39,11 +41,18 @@ def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray]) -> Path:
 def load_arrays(path: str | Path, needs: Sequence[str] = ()) -> dict[str, np.ndarray]:
     """Read the arrays back; a file that is damaged, or lacks a name in `needs`, is one error."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except FileNotFoundError:
+        # Opened here, since NumPy does not close a file that turns out to be no archive.
+        with open(path, "rb") as handle:
+            file = np.load(handle, allow_pickle=False)
+            if isinstance(file, np.ndarray):
+                raise ValueError("it holds a single array")
+            arrays = {name: np.asarray(file[name]) for name in file.files}
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+    except (
+        *(OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error),
+        *(NotImplementedError, RuntimeError, MemoryError, OverflowError, struct.error, SyntaxError),
+    ) as error:
         raise DamagedFileError(
             f"{path} can't be read ({error})",
             "it must be an .npz file that unperturb wrote",
