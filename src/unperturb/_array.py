@@ -32,6 +32,8 @@ def as_floats(values: Any, like: Array | None = None) -> Array:
         xp = array_namespace(values)
         return values if xp.isdtype(values.dtype, "real floating") else values * 1.0
     array = np.asarray(values, dtype=np.float64)
+    if like is not None and is_torch_array(like) and not array.flags.writeable:
+        array = array.copy()  # torch warns of memory that it may not write to
     if like is not None and (is_jax_array(like) or is_torch_array(like)):
         return array_namespace(like).asarray(array, dtype=like.dtype)
     return array

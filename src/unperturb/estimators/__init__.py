@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from unperturb.errors import InvalidOptionError
@@ -39,6 +40,12 @@ def estimator_from(description: Any) -> Estimator:
     """
     if isinstance(description, Estimator):
         return description
+    if not isinstance(description, str | Mapping):
+        raise InvalidOptionError(
+            f"estimator is {description!r}",
+            "it is a name, an estimator object or what config() gives",
+            "pass 'dawid-skene', or an object such as estimators.DawidSkene(prior='reverse')",
+        )
     settings: dict[str, Any] = (
         {"name": description} if isinstance(description, str) else dict(description)
     )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from operator import index
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from unperturb._array import Array, is_concrete, to_numpy
+from unperturb._array import Array, as_floats, is_concrete, to_numpy
 from unperturb.errors import (
     InvalidAnchorsError,
     InvalidCountsError,
+    InvalidOptionError,
     NotFittedError,
     StateMismatchError,
 )
@@ -82,6 +84,11 @@ class Estimator(ABC):
         """Whether there is an estimate yet."""
         return hasattr(self, "confusion_")
 
+    def _start_over(self) -> None:
+        """Forget the fit: a state saved before the first fit is empty."""
+        settings = {name: value for name, value in self.config().items() if name != "name"}
+        self.__dict__ = type(self)(**settings).__dict__
+
     def _need_fit(self) -> None:
         if not self.fitted:
             raise NotFittedError(
@@ -97,9 +104,14 @@ class Estimator(ABC):
 
 def check_counts(counts: Any) -> Array:
     """Check a table of counts: (cells, M), finite, not negative, not empty."""
-    table = counts if hasattr(counts, "ndim") else np.asarray(counts, dtype=np.float64)
-    if isinstance(table, np.ndarray) and table.dtype != np.float64:
-        table = table.astype(np.float64)
+    try:
+        table = as_floats(counts)
+    except (TypeError, ValueError) as error:
+        raise InvalidCountsError(
+            f"counts form no table of numbers ({error})",
+            "they are (cells, levels)",
+            "count the observed level of each transition in the row of its cell",
+        ) from None
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
         raise InvalidCountsError(
             f"counts have shape {tuple(table.shape)}",
@@ -124,6 +136,20 @@ def check_counts(counts: Any) -> Array:
     return table
 
 
+def as_anchors(anchors: Any) -> dict[int, int] | None:
+    """Check anchors, and turn NumPy's integers into Python's, which JSON can hold."""
+    if anchors is None:
+        return None
+    try:
+        return {index(cell): index(level) for cell, level in anchors.items()}
+    except (AttributeError, TypeError):
+        raise InvalidAnchorsError(
+            f"anchors are {anchors!r}",
+            "they map the index of a cell to the index of its true level",
+            "pass a dictionary such as {12: 0, 40: 1}",
+        ) from None
+
+
 def anchor_mask(anchors: dict[int, int] | None, cells: int, M: int) -> np.ndarray | None:
     """Give (M, cells) log-weights that clamp the cells whose true level is known."""
     if not anchors:
@@ -139,6 +165,21 @@ def anchor_mask(anchors: dict[int, int] | None, cells: int, M: int) -> np.ndarra
         mask[:, int(cell)] = -1e30
         mask[int(level), int(cell)] = 0.0
     return mask
+
+
+def as_groups(groups: Any, count: int | None = None) -> np.ndarray:
+    """Check the group of each cell: whole numbers from 0, below `count` where that is known."""
+    array = np.asarray(groups)
+    flat = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iu"
+    if not flat or array.min() < 0 or (count is not None and array.max() >= count):
+        ends = f" from {array.min()} to {array.max()}" if flat else ""
+        raise InvalidOptionError(
+            f"groups have shape {array.shape} and type {array.dtype}{ends}",
+            f"they are one whole number from 0{'' if count is None else f' to {count - 1}'} "
+            "for each cell",
+            "pass an array that maps the index of a cell to its group",
+        )
+    return array.astype(np.int64)
 
 
 def pick(state: dict[str, np.ndarray], **shapes: tuple[int, ...] | None) -> list[np.ndarray]:

@@ -7,7 +7,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from unperturb._array import Array, as_floats, namespace, to_numpy
-from unperturb.estimators.base import Estimator, anchor_mask, check_counts, pick
+from unperturb.errors import InvalidOptionError
+from unperturb.estimators.base import (
+    AMBIGUOUS_NATS,
+    Estimator,
+    anchor_mask,
+    as_anchors,
+    check_counts,
+    pick,
+)
 from unperturb.estimators.beliefs import (
     STRENGTH,
     Beliefs,
@@ -19,7 +27,13 @@ from unperturb.estimators.beliefs import (
     update,
 )
 from unperturb.estimators.majority_vote import majority_vote
-from unperturb.estimators.uncertainty import credible_interval, relabelling_margin
+from unperturb.estimators.uncertainty import (
+    best_labels,
+    credible_interval,
+    relabelling_gain,
+    relabelling_margin,
+)
+from unperturb.levels import RewardLevels
 
 LIMIT = 200
 _FEW_LEVELS = 4
@@ -78,11 +92,15 @@ def solve(
     counts: Array, prior: Beliefs, limit: int = LIMIT, extra: Array | None = None
 ) -> Solution:
     """Run from every start, keep the best ELBO less Occam's price; works inside `jax.jit` too."""
-    xp = namespace(counts)
     begin = starts(counts, prior)
     if extra is not None:
         begin.append(anchored_start(counts, prior, extra))
-    runs = [converge(counts, start, prior, limit, extra) for start in begin]
+    return _choose([converge(counts, start, prior, limit, extra) for start in begin], prior)
+
+
+def _choose(runs: list[Run], prior: Beliefs) -> Solution:
+    """Keep the best of several runs, by ELBO less Occam's price."""
+    xp = namespace(prior.rows)
     stacked = Run(
         Beliefs(
             xp.stack([run.beliefs.rows for run in runs]),
@@ -92,7 +110,7 @@ def solve(
         xp.stack([run.trace for run in runs]),
     )
     occurs = xp.sum(stacked.beliefs.rows - prior.rows, axis=-1) > 1
-    scores = stacked.elbo - OCCAM * xp.sum(xp.astype(occurs, counts.dtype), axis=-1)
+    scores = stacked.elbo - OCCAM * xp.sum(xp.astype(occurs, prior.rows.dtype), axis=-1)
     best = xp.argmax(scores)
     return Solution(
         Beliefs(stacked.beliefs.rows[best, ...], stacked.beliefs.levels[best, ...]),
@@ -137,7 +155,7 @@ class DawidSkene(Estimator):
         self.prior = prior
         self.prior_strength = prior_strength
         self.level_prior = level_prior
-        self.anchors = anchors
+        self.anchors = as_anchors(anchors)
         self.order = order
         self._beliefs: Beliefs | None = None
         self._cold_total = 0.0
@@ -151,9 +169,11 @@ class DawidSkene(Estimator):
         # Cells that were never visited say nothing; leaving them out is free where shapes may vary.
         busy = table[table.any(axis=1)] if self._may_shrink(table) else table
         solution = solve(busy, prior, extra=extra)
+        if self.anchors or self.level_prior is not None:
+            solution = self._relabelled(busy, prior, extra, solution)
         beliefs = self._sorted(solution.best, prior)
         self._cold_total = float(to_numpy(table).sum())
-        self._note_rivals(solution)
+        self._note_rivals(solution, prior)
         self.trace_ = to_numpy(solution.trace)
         self.trace_ = self.trace_[np.isfinite(self.trace_)]
         self._keep(table, beliefs, level_posterior(table, beliefs, extra))
@@ -196,14 +216,13 @@ class DawidSkene(Estimator):
         if self._beliefs is None:
             return float("inf")
         prior = self._prior(self._counts)
-        margin = relabelling_margin(
-            to_numpy(self._beliefs.rows) - to_numpy(prior.rows),
-            to_numpy(self._beliefs.levels) - to_numpy(prior.levels),
-            to_numpy(prior.rows),
-            to_numpy(prior.levels),
-            fixed=set((self.anchors or {}).values()),
-        )
         C, busy = to_numpy(self.confusion_), to_numpy(self.row_size_) > 1
+        margin = relabelling_margin(
+            _gain(self._beliefs, prior, prior),
+            busy,
+            fixed=set((self.anchors or {}).values()),
+            ordered=self.order is not None,
+        )
         for behind, other in self._rivals:
             if np.abs(other - C)[busy].max(initial=0.0) > _SAME:
                 margin = min(margin, behind)
@@ -221,18 +240,58 @@ class DawidSkene(Estimator):
     def _may_shrink(self, table: Array) -> bool:
         return isinstance(table, np.ndarray) and not self.anchors
 
-    def _note_rivals(self, solution: Solution) -> None:
-        scores = to_numpy(solution.scores)
-        behind = scores.max() - scores
-        matrices = to_numpy(solution.runs.beliefs.confusion)
-        self._rivals = [(float(b), C) for b, C in zip(behind, matrices, strict=True)]
+    def _relabelled(
+        self, table: Array, prior: Beliefs, extra: Array | None, solution: Solution
+    ) -> Solution:
+        """Start once more from the labels that fit best what is known.
+
+        A wrong labelling is an optimum of its own, which EM does not leave however much the
+        anchors or the level frequencies speak against it.
+        """
+        xp = namespace(table)
+        plain = prior_beliefs(table.shape[1], self.prior, self.prior_strength, like=table)
+        free = solve(table, plain).best
+        evidence = np.zeros(tuple(prior.rows.shape))
+        if self.anchors:
+            cells = xp.asarray(list(self.anchors))
+            chances = to_numpy(level_posterior(xp.take(table, cells, axis=0), free))
+            for chance, level in zip(chances, self.anchors.values(), strict=True):
+                evidence[:, level] += np.log(np.maximum(chance, 1e-30))
+        labels, overruled = best_labels(_gain(free, plain, prior), evidence, AMBIGUOUS_NATS)
+        take = xp.asarray(labels)
+        start = Beliefs(
+            prior.rows + xp.take(free.rows - plain.rows, take, axis=0),
+            prior.levels + xp.take(free.levels - plain.levels, take, axis=0),
+        )
+        run = converge(table, start, prior, LIMIT, extra)
+        if overruled:
+            return _choose([run], prior)
+        every = solution.runs
+        runs = [
+            Run(Beliefs(every.beliefs.rows[i], every.beliefs.levels[i]), every.elbo[i], trace)
+            for i, trace in enumerate(every.trace)
+        ]
+        return _choose([*runs, run], prior)
+
+    def _note_rivals(self, solution: Solution, prior: Beliefs) -> None:
+        scores, every = to_numpy(solution.scores), solution.runs.beliefs
+        runs = [Beliefs(every.rows[i, ...], every.levels[i, ...]) for i in range(len(scores))]
+        matrices = [to_numpy(self._sorted(run, prior).confusion) for run in runs]
+        self._rivals = list(zip((scores.max() - scores).tolist(), matrices, strict=True))
 
     def _sorted(self, beliefs: Beliefs, prior: Beliefs) -> Beliefs:
         """Relabel so that rows ascend in the mean of what they show, if `order` says they do."""
         if self.order is None:
             return beliefs
         xp = namespace(beliefs.rows)
-        values = as_floats(getattr(self.order, "values", self.order), like=beliefs.rows)
+        given = self.order.values if isinstance(self.order, RewardLevels) else self.order
+        values = as_floats(given, like=beliefs.rows)
+        if tuple(values.shape) != tuple(beliefs.levels.shape):
+            raise InvalidOptionError(
+                f"order has shape {tuple(values.shape)} for {beliefs.levels.shape[0]} levels",
+                "it holds the value of each level",
+                "pass order=levels.values",
+            )
         rows = beliefs.rows - prior.rows
         size = xp.sum(rows, axis=1)
         busy = to_numpy(size) > 1e-6
@@ -246,7 +305,8 @@ class DawidSkene(Estimator):
 
     def _keep(self, table: Array, beliefs: Beliefs, posterior: Array) -> None:
         xp = namespace(table)
-        self._counts = table
+        # A table is often counted on in place; the intervals belong to what was fitted.
+        self._counts = xp.asarray(table, copy=True)
         self._beliefs = beliefs
         self.confusion_ = beliefs.confusion
         self.posterior_ = posterior
@@ -260,7 +320,10 @@ class DawidSkene(Estimator):
             for name, value in (
                 ("prior", getattr(self.prior, "matrix", self.prior)),
                 ("level_prior", self.level_prior),
-                ("order", getattr(self.order, "values", self.order)),
+                (
+                    "order",
+                    self.order.values if isinstance(self.order, RewardLevels) else self.order,
+                ),
             )
         }
         return {
@@ -287,6 +350,7 @@ class DawidSkene(Estimator):
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""
         if not state:
+            self._start_over()
             return
         counts, rows, levels, posterior, total, gaps, rivals = pick(
             state,
@@ -302,3 +366,12 @@ class DawidSkene(Estimator):
         self._rivals = [(float(gap), C) for gap, C in zip(gaps, rivals, strict=True)]
         self.trace_ = np.empty(0)
         self._keep(counts, Beliefs(rows, levels), posterior)
+
+
+def _gain(beliefs: Beliefs, found_with: Beliefs, prior: Beliefs) -> np.ndarray:
+    return relabelling_gain(
+        to_numpy(beliefs.rows) - to_numpy(found_with.rows),
+        to_numpy(beliefs.levels) - to_numpy(found_with.levels),
+        to_numpy(prior.rows),
+        to_numpy(prior.levels),
+    )

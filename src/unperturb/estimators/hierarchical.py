@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unperturb._array import Array, as_floats, gammaln, namespace, scatter_add, to_numpy
-from unperturb.errors import BatchMismatchError, InvalidOptionError
-from unperturb.estimators.base import Estimator, check_counts, pick
+from unperturb.errors import BatchMismatchError
+from unperturb.estimators.base import Estimator, as_groups, check_counts, pick
 from unperturb.estimators.beliefs import STRENGTH, Beliefs, Prior, expected_logs, softmax
 from unperturb.estimators.dawid_skene import DawidSkene
 from unperturb.estimators.uncertainty import beta_interval
@@ -45,14 +45,7 @@ class Hierarchical(Estimator):
         anchors: dict[int, int] | None = None,
         order: Any = None,
     ) -> None:
-        array = np.asarray(groups)
-        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu" or array.min() < 0:
-            raise InvalidOptionError(
-                f"groups have shape {array.shape} and type {array.dtype}",
-                "they are one whole number from 0 for each cell",
-                "pass an array that maps the index of a cell to its group",
-            )
-        self.groups = array.astype(np.int64)
+        self.groups = as_groups(groups)
         self.shared = DawidSkene(prior, prior_strength, level_prior, anchors, order)
 
     @property
@@ -147,6 +140,7 @@ class Hierarchical(Estimator):
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""
         if not state:
+            self._start_over()
             return
         self._rows, self.posterior_, self.row_size_, tau = pick(
             state, group_rows=None, group_posterior=None, group_size=None, tau=()

@@ -9,7 +9,7 @@ import numpy as np
 from unperturb._array import as_floats, namespace, to_numpy
 from unperturb.confusion import as_confusion
 from unperturb.errors import BatchMismatchError, InvalidConfusionError
-from unperturb.estimators.base import Estimator, check_counts, pick
+from unperturb.estimators.base import Estimator, as_groups, check_counts, pick
 from unperturb.estimators.beliefs import seen_cells, softmax
 
 _ROUNDS = 20
@@ -41,7 +41,7 @@ class Known(Estimator):
                 "a matrix for each group needs the group of each cell, and only then",
                 "pass groups=cells.state_of(numpy.arange(cells.n)) for one matrix per state",
             )
-        self.groups = None if groups is None else np.asarray(groups, dtype=np.int64)
+        self.groups = None if groups is None else as_groups(groups, len(self.confusion_))
 
     def fit(self, counts: Any) -> Self:
         """Estimate the levels of the cells and their frequencies, given C."""
@@ -109,6 +109,7 @@ class Known(Estimator):
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""
         if not state:
+            self._start_over()
             return
         self.posterior_, self.level_frequencies_, self.row_size_ = pick(
             state, posterior=None, level_frequencies=None, row_size=None

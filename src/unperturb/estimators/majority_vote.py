@@ -8,7 +8,7 @@ import numpy as np
 import scipy.special
 
 from unperturb._array import Array, blocks, namespace, to_numpy
-from unperturb.estimators.base import Estimator, anchor_mask, check_counts, pick
+from unperturb.estimators.base import Estimator, anchor_mask, as_anchors, check_counts, pick
 
 
 class Vote(NamedTuple):
@@ -66,15 +66,18 @@ class MajorityVote(Estimator):
     name: ClassVar[str] = "majority-vote"
 
     def __init__(self, anchors: dict[int, int] | None = None) -> None:
-        self.anchors = anchors
+        self.anchors = as_anchors(anchors)
 
     def fit(self, counts: Any) -> Self:
         """Estimate C from the counts."""
         table = check_counts(counts)
         xp = namespace(table)
         vote = majority_vote(table, anchor_mask(self.anchors, *table.shape))
-        self.confusion_, self.posterior_, self.row_size_ = vote
-        voters = xp.sum(vote.posterior, axis=0)
+        self.confusion_, ballot, self.row_size_ = vote
+        voters = xp.sum(ballot, axis=0)
+        # A cell that was never visited has no vote: any level is as likely as another.
+        silent = xp.sum(ballot, axis=1, keepdims=True) == 0
+        self.posterior_ = xp.where(silent, xp.ones_like(ballot) / ballot.shape[1], ballot)
         self.level_frequencies_ = voters / xp.sum(voters)
         self.trace_ = np.empty(0)
         return self
@@ -107,6 +110,7 @@ class MajorityVote(Estimator):
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""
         if not state:
+            self._start_over()
             return
         self.confusion_, self.posterior_, self.row_size_, self.level_frequencies_ = pick(
             state, confusion=None, posterior=None, row_size=None, level_frequencies=None

@@ -135,6 +135,14 @@ class StreamingDawidSkene(Estimator):
             return self.fit(table)
         return self._take(table, self._stream)
 
+    def forget(self, cells: np.ndarray) -> None:
+        """Forget what these cells showed: their numbers now stand for other states."""
+        if self._stream is not None:
+            evidence, seen = self._stream.evidence.copy(), self._stream.seen.copy()
+            evidence[:, cells] = 0
+            seen[cells] = 0
+            self._stream = self._stream._replace(evidence=evidence, seen=seen)
+
     def _take(self, table: Array, stream: Stream) -> Self:
         xp = namespace(table)
         decay = (1 - 1 / self.memory) ** float(to_numpy(table).sum())
@@ -187,6 +195,7 @@ class StreamingDawidSkene(Estimator):
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""
         if not state:
+            self._start_over()
             return
         rows, evidence, seen, belief_rows, belief_levels = pick(
             state, rows=None, evidence=None, seen=None, belief_rows=None, belief_levels=None

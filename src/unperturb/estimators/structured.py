@@ -9,7 +9,7 @@ import numpy as np
 from unperturb._array import Array, as_floats, digamma, loop, namespace, to_numpy
 from unperturb.confusion import as_confusion
 from unperturb.errors import InvalidConfusionError, InvalidPriorError
-from unperturb.estimators.base import Estimator, anchor_mask, check_counts, pick
+from unperturb.estimators.base import Estimator, anchor_mask, as_anchors, check_counts, pick
 from unperturb.estimators.beliefs import prior_beliefs, seen_cells, softmax
 
 _LIMIT = 100
@@ -50,7 +50,7 @@ class Structured(Estimator):
         self.noise = as_confusion(noise).matrix
         self.prior = prior
         self.level_prior = level_prior
-        self.anchors = anchors
+        self.anchors = as_anchors(anchors)
 
     def fit(self, counts: Any) -> Self:
         """Estimate omega by expectation-maximisation, with a Beta prior on it."""
@@ -137,6 +137,7 @@ class Structured(Estimator):
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""
         if not state:
+            self._start_over()
             return
         weight, self.confusion_, self.posterior_, self.level_frequencies_, self._shown = pick(
             state, weight=(), confusion=None, posterior=None, level_frequencies=None, shown=None

@@ -8,6 +8,7 @@ from scipy.special import gammaln
 
 COVERAGE = 0.95
 _BLOCK = 8192
+_FORBIDDEN = -1e12
 
 
 def credible_interval(
@@ -60,39 +61,64 @@ def beta_interval(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return np.stack([low, high], axis=-1)
 
 
-def relabelling_margin(
-    rows: np.ndarray,
-    levels: np.ndarray,
-    prior_rows: np.ndarray,
-    prior_levels: np.ndarray,
-    fixed: set[int],
-) -> float:
-    """Give how many nats of ELBO separate the labels found from the best other labelling.
+def relabelling_gain(
+    rows: np.ndarray, levels: np.ndarray, prior_rows: np.ndarray, prior_levels: np.ndarray
+) -> np.ndarray:
+    """Give the ELBO's part of calling component z by the name y, for each pair (z, y).
 
     The likelihood is the same under every relabelling; only the priors tell them apart. With the
-    cells' shares q held, the ELBO of giving label y to component z is a sum over pairs, so the
-    best relabelling is an assignment problem. A rival must move a component that occurs; levels in
-    `fixed` are pinned by anchors.
+    cells' shares q held, the ELBO of a relabelling is a sum over such pairs, so that the best one
+    is an assignment problem.
     """
-    from scipy.optimize import linear_sum_assignment  # a tenth of a second that few need
-
-    M = len(rows)
 
     def log_beta(a: np.ndarray) -> np.ndarray:
         return np.asarray(gammaln(a).sum(axis=-1) - gammaln(a.sum(axis=-1)))
 
     gain = log_beta(prior_rows[None] + rows[:, None]) - log_beta(prior_rows)[None]
     gain += gammaln(prior_levels[None] + levels[:, None]) - gammaln(prior_levels)[None]
-    forbidden = -1e12
-    for z in fixed:
-        gain[z, np.arange(M) != z] = forbidden
+    return np.asarray(gain)
+
+
+def relabelling_margin(
+    gain: np.ndarray, occurs: np.ndarray, fixed: set[int], ordered: bool
+) -> float:
+    """Give how many nats of ELBO separate the labels found from the best other labelling.
+
+    A rival must move a component that occurs. Levels in `fixed` are pinned by anchors; where the
+    levels are `ordered`, those that occur can't swap, but may be mistaken for ones that don't.
+    """
+    from scipy.optimize import linear_sum_assignment  # a tenth of a second that few need
+
+    M = len(gain)
+    gain = gain.copy()
     own = np.trace(gain)
+    off = ~np.eye(M, dtype=bool)
+    for z in fixed:
+        gain[z, off[z]] = _FORBIDDEN
+    if ordered:
+        gain[np.outer(occurs, occurs) & off] = _FORBIDDEN
     margin = float("inf")
-    for z in np.flatnonzero(rows.sum(axis=1) > 1.0).tolist():
+    for z in np.flatnonzero(occurs).tolist():
         if z in fixed:
             continue
         other = gain.copy()
-        other[z, z] = forbidden
-        pairs = linear_sum_assignment(other, maximize=True)
-        margin = min(margin, own - other[pairs].sum())
+        other[z, z] = _FORBIDDEN
+        best = other[linear_sum_assignment(other, maximize=True)].sum()
+        if best > _FORBIDDEN / 2:
+            margin = min(margin, own - best)
     return margin
+
+
+def best_labels(gain: np.ndarray, evidence: np.ndarray, enough: float) -> tuple[np.ndarray, bool]:
+    """Give the component that best fits each label, and whether anchors overruled the prior.
+
+    `evidence` holds what anchors say for each pair. They are known, the prior is an assumption:
+    where they prefer other labels by `enough` nats, they decide alone.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    plain = linear_sum_assignment(gain + evidence, maximize=True)
+    anchored = linear_sum_assignment(1e-6 * gain + evidence, maximize=True)
+    overruled = evidence[anchored].sum() - evidence[plain].sum() > enough
+    _, labels = anchored if overruled else plain
+    return np.argsort(labels), bool(overruled)
