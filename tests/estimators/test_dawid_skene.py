@@ -144,6 +144,15 @@ def test_no_blow_up_where_only_one_level_occurs():
     assert flips <= 1
 
 
+def test_the_price_of_a_level_does_not_decide_between_labellings():
+    # The right labels leave 1.4 observations to the level that does not occur, the mirror image
+    # leaves .95; the mirror image's ELBO is 5 nats lower.
+    counts, _ = draw(CARTPOLE, 160, 10, 158, [0, 1])
+    fit = DawidSkene().fit(counts)
+    assert fit.row_size_[1] > 1500
+    assert fit.margin_ > 0
+
+
 def anchors_of(counts, levels):
     """One cell of each level, with about 25 observations."""
     total = counts.sum(axis=1)

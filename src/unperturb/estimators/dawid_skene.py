@@ -109,8 +109,10 @@ def _choose(runs: list[Run], prior: Beliefs) -> Solution:
         xp.stack([run.elbo for run in runs]),
         xp.stack([run.trace for run in runs]),
     )
-    occurs = xp.sum(stacked.beliefs.rows - prior.rows, axis=-1) > 1
-    scores = stacked.elbo - OCCAM * xp.sum(xp.astype(occurs, prior.rows.dtype), axis=-1)
+    # Smooth, since a price for "more than one observation" would decide between labellings of
+    # which one leaves .9 observations to a level that does not occur, and the other 1.1.
+    occurs = 1 - xp.exp(-xp.sum(stacked.beliefs.rows - prior.rows, axis=-1))
+    scores = stacked.elbo - OCCAM * xp.sum(occurs, axis=-1)
     best = xp.argmax(scores)
     return Solution(
         Beliefs(stacked.beliefs.rows[best, ...], stacked.beliefs.levels[best, ...]),
