@@ -16,10 +16,12 @@ from unperturb.counts import AllTime, Counts, Forgetting, LastPerCell
 from unperturb.denoise import cell_values
 from unperturb.errors import (
     BatchMismatchError,
+    DamagedFileError,
     InvalidConfusionError,
     InvalidOptionError,
     SingularConfusionError,
     StateMismatchError,
+    UnperturbError,
 )
 from unperturb.estimators import Estimator, Hierarchical, Known, estimator_from
 from unperturb.estimators.streaming import CHUNK, StreamingDawidSkene
@@ -27,7 +29,7 @@ from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
 
 Method = Literal["surrogate", "posterior"]
-_COUNTERS = ("steps", "since_refresh", "refreshes", "clipped", "corrected", "ready")
+_COUNTERS = 6
 
 
 class RewardCorrector:
@@ -45,8 +47,9 @@ class RewardCorrector:
             gives the posterior mean of the cell's true level, and where a cell mixes levels, the
             mean of its surrogates.
         refresh: rewards between two estimates; 100, or 500 with the streaming estimator.
-        smooth: give the mean of the last so many corrected rewards of the cell (the paper's
-            variance reduction takes 100).
+        smooth: give the mean of the last so many surrogates of the cell (the paper's variance
+            reduction takes 100), from the first reward on. A posterior is smooth as it is; there
+            this serves only cells that have none yet.
         confusion: a known C, used instead of an estimate and inverted exactly; one matrix for
             each state is fine.
         eta: the weight of the unbiased part (Algorithm 1).
@@ -108,22 +111,26 @@ class RewardCorrector:
                 "pass one of them",
             )
         for name, value in (("refresh", refresh), ("smooth", smooth), ("d_min", d_min)):
-            if value is not None and value < 1:
+            if value is not None and not (value >= 1 and value % 1 == 0):
                 raise InvalidOptionError(
-                    f"{name} is {value}", "it is at least 1", f"pass {name}=100, or leave it out"
+                    f"{name} is {value}",
+                    "it is a whole number of at least 1",
+                    f"pass {name}=100, or leave it out",
                 )
+        surrogate_values(np.eye(len(levels)), levels, eta, n_eff)  # checks eta and n_eff now
         self.levels = levels
         self.cells = cells
         self.method: Method = method
-        self.eta = eta
-        self.n_eff = n_eff
-        self.d_min = d_min
-        self.smooth = smooth
+        # Numbers of NumPy become Python's, which JSON can hold.
+        self.eta = float(eta)
+        self.n_eff = None if n_eff is None else float(n_eff)
+        self.d_min = int(d_min)
+        self.smooth = None if smooth is None else int(smooth)
         self.estimator = (
             estimator_from(estimator) if confusion is None else _known(confusion, cells)
         )
         streaming = self.estimator.streaming
-        self.refresh_every = (CHUNK if streaming else 100) if refresh is None else refresh
+        self.refresh_every = (CHUNK if streaming else 100) if refresh is None else int(refresh)
         if isinstance(self.estimator, StreamingDawidSkene) and d_max is None and forget is None:
             # Old counts were shown by another C; they would fail the cells' tests.
             forget = self.estimator.memory
@@ -175,8 +182,10 @@ class RewardCorrector:
         """Count a batch of observed rewards and give back the corrected ones."""
         given = np.asarray(rewards, dtype=np.float64)
         seen = self.levels.index(given)
+        before = self.cells.state_dict()
         cell = self.cells.index(observations, actions, next_observations)
         if given.shape != cell.shape:
+            self.cells.load_state_dict(before)  # the adjacency queue has moved on
             raise BatchMismatchError(
                 f"{given.shape} rewards for {len(cell)} transitions",
                 "there is one reward for each transition, in a flat array",
@@ -229,7 +238,7 @@ class RewardCorrector:
         if self._quick_values is not None:
             value = float(self._quick_values[cell])
             return value if value == value else self._quick_table[seen]
-        if self._window is not None and self._table.ndim == 1:
+        if self._window is not None and self._values is None and self._table.ndim == 1:
             own = self._window.row(cell)
             return float(own @ self._table / own.sum())
         return float(self._correct(np.array([cell]), np.array([seen]))[0])
@@ -239,8 +248,9 @@ class RewardCorrector:
         if self._window is not None:
             window = self._window.rows(cell)
             own = table if table.ndim == 1 else table[self._group(cell)]
-            return np.asarray((window * own).sum(axis=1) / window.sum(axis=1))
-        surrogate = table[seen] if table.ndim == 1 else table[self._group(cell), seen]
+            surrogate = (window * own).sum(axis=1) / window.sum(axis=1)
+        else:
+            surrogate = table[seen] if table.ndim == 1 else table[self._group(cell), seen]
         if self._values is None:
             return np.asarray(surrogate)
         value = self._values[cell]
@@ -257,6 +267,10 @@ class RewardCorrector:
             self._chunk.clear(fresh)
         if self._window is not None:
             self._window.clear(fresh)
+        if self._values is not None:
+            self._values[fresh] = np.nan
+        if isinstance(self.estimator, StreamingDawidSkene):
+            self.estimator.forget(fresh)
 
     def refresh(self) -> Self:
         """Estimate C again now, from all that is counted."""
@@ -264,7 +278,7 @@ class RewardCorrector:
         table = self.counts.table()
         if self._chunk is None:
             self.estimator.refresh(table)
-        else:
+        elif self._chunk.table().any() or not self.estimator.fitted:
             self.estimator.refresh(self._chunk.table())
             self._chunk = AllTime(self.cells.n, len(self.levels))
         try:
@@ -366,7 +380,7 @@ class RewardCorrector:
                 "it is what state_dict() gives",
                 "load a state that a RewardCorrector saved",
             )
-        theirs = json.loads(str(np.asarray(state["config"])))
+        theirs = _settings(state)
         ours = json.loads(json.dumps(self.config()))
         wrong = [
             name for name in sorted(set(ours) | set(theirs)) if ours.get(name) != theirs.get(name)
@@ -377,6 +391,30 @@ class RewardCorrector:
                 "a state is loaded into a corrector with the same settings",
                 "use RewardCorrector.load(path), which builds the corrector as it was saved",
             )
+        self._check_shapes(state)
+        before = self.state_dict()
+        try:
+            self._take(state)
+        except Exception:
+            self._take(before)  # all of a state is loaded, or nothing
+            raise
+
+    def _check_shapes(self, state: Mapping[str, Any]) -> None:
+        M, table = len(self.levels), np.shape(state["table"])
+        grouped = self._groups is not None and len(table) == 2 and table[0] > self._groups.max()
+        for name, shape in (
+            ("counters", (_COUNTERS,)),
+            ("table", (table[0], M) if grouped else (M,)),
+            ("values", (self.cells.n,)),
+        ):
+            if name in state and np.shape(state[name]) != shape:
+                raise StateMismatchError(
+                    f"{name!r} has shape {np.shape(state[name])}",
+                    f"here it is {shape}",
+                    "load a state that a RewardCorrector saved",
+                )
+
+    def _take(self, state: Mapping[str, Any]) -> None:
         for name, part in self._parts().items():
             prefix = f"{name}/"
             part.load_state_dict(
@@ -411,13 +449,34 @@ class RewardCorrector:
     def load(cls, path: str | Path) -> RewardCorrector:
         """Build a corrector from a file that `save` wrote; it goes on where that one stopped."""
         state = _store.load_arrays(path, needs=("config", "counters", "table"))
-        corrector = cls.from_config(json.loads(str(state["config"])))
-        corrector.load_state_dict(state)
+        try:
+            corrector = cls.from_config(_settings(state))
+            corrector.load_state_dict(state)
+        except UnperturbError as error:
+            raise DamagedFileError(
+                f"{path} holds no corrector ({error})",
+                "it must be a file that RewardCorrector.save wrote",
+                "restore it from a copy, or pass the right file",
+            ) from error
         return corrector
 
     def __repr__(self) -> str:
         seen = f"{self.steps:,} rewards seen, {self.corrected:,} corrected"
         return f"RewardCorrector({self.levels}, {self.cells}, {self.method!r}: {seen})"
+
+
+def _settings(state: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        settings = json.loads(str(np.asarray(state["config"])))
+    except ValueError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise StateMismatchError(
+            "the settings in the state can't be read",
+            "they are the JSON text that state_dict() wrote",
+            "load a state that a RewardCorrector saved",
+        )
+    return settings
 
 
 def _known(confusion: Any, cells: Cells) -> Known:
