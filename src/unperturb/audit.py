@@ -23,7 +23,7 @@ NEAR_AFFINE = 0.02
 _SHOWN_LEVELS = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RewardAudit:
     """How a reward lies, how sure that is, and what to do.
 
