@@ -498,6 +498,22 @@ def test_drift_is_followed():
     assert abs(found["dawid-skene"] - 0.25) < 0.1
 
 
+def test_the_posterior_survives_drift():
+    # Counts fade with the streaming estimator's memory; counts of all time would mix two matrices
+    # in each cell, which then fails its test and gets the mean of its surrogates.
+    corrector = RewardCorrector(LEVELS, CELLS, estimator="streaming", method="posterior")
+    for half, e_plus in enumerate((0.05, 0.4)):
+        states, actions, true, noisy = stream(15_000, half, confusion.binary(0.05, e_plus))
+        for i in range(0, 15_000, 500):
+            part = slice(i, i + 500)
+            out = corrector(states[part], actions[part], noisy[part])
+    # 1 % of pure cells fail their test by chance: 3 of 20 have a false-alarm rate of 1e-3.
+    wrong = {(s, a) for s, a, o, t in zip(states[part], actions[part], out, true[part], strict=True)
+             if abs(o - t) > 0.01}  # fmt: skip
+    assert len(wrong) < 3
+    assert corrector.config()["forget"] == 2000
+
+
 def test_memory_does_not_grow():
     corrector = make("posterior", smooth=5)
     feed(corrector, 500)

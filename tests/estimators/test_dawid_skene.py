@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -281,10 +282,21 @@ def test_intervals_cover_the_truth(C):
 
 
 def test_the_interval_of_a_level_never_seen_is_the_priors():
-    fit = DawidSkene().fit(draw(CARTPOLE, 160, 10, 0, [0, 1])[0])
-    low, high = fit.interval_[0, 0]
-    assert high - low > 0.4
-    assert fit.row_size_[0] < 5
+    fit = DawidSkene().fit([[30, 70]] * 50)
+    assert fit.row_size_[0] == pytest.approx(0, abs=1e-6)
+    # The Beta distribution with the prior's mean .8 and variance .16 / 10.
+    expected = scipy.stats.beta(0.8 * 9, 0.2 * 9).interval(0.95)
+    np.testing.assert_allclose(fit.interval_[0, 0], expected, atol=1e-3)
+
+
+def test_intervals_of_clear_cells_are_those_of_shares():
+    # 100 cells of 200: all levels are clear, and only C's own error is left. The information is
+    # a sum over 50 cells of each level; its own error is a fifth, that of a width a tenth.
+    rng = np.random.default_rng(0)
+    C = np.array(SIX_STATE)
+    fit = DawidSkene().fit(rng.multinomial(200, C[np.arange(100) % 2]))
+    width = np.diff(fit.interval_, axis=-1)[..., 0]
+    np.testing.assert_allclose(width, 2 * 1.96 * np.sqrt(C * (1 - C) / 10_000), rtol=0.4)
 
 
 def jitted(function):

@@ -106,3 +106,13 @@ def test_jax_agrees_inside_jit():
         theirs = stepped(theirs, jnp.asarray(table, jnp.float32), like)
     np.testing.assert_allclose(theirs.confusion, mine.confusion, atol=1e-5)
     np.testing.assert_allclose(theirs.posterior, mine.posterior, atol=1e-4)
+
+
+def test_evidence_adds_up_over_chunks_too_small_to_tell():
+    # 30 chunks of 24: two observations of each cell at a time. Sixty speak 23 nats for the truth,
+    # with a standard deviation of 6: a wrong cell has a false-alarm rate below 1e-3.
+    rng = np.random.default_rng(0)
+    fit = StreamingDawidSkene()
+    for _ in range(30):
+        fit.refresh(chunk(0.1, 0.3, rng, 24))
+    assert (fit.posterior_[np.arange(CELLS), LEVELS] > 0.95).all()
