@@ -31,7 +31,7 @@ def as_floats(values: Any, like: Array | None = None) -> Array:
     if is_jax_array(values) or is_torch_array(values):
         xp = array_namespace(values)
         return values if xp.isdtype(values.dtype, "real floating") else values * 1.0
-    array = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values, dtype=np.float64, order="C")
     if like is not None and is_torch_array(like) and not array.flags.writeable:
         array = array.copy()  # torch warns of memory that it may not write to
     if like is not None and (is_jax_array(like) or is_torch_array(like)):

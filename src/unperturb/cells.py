@@ -50,6 +50,10 @@ class Cells(ABC):
     """The number of cells."""
     states: int
     """The number of states, to group cells by state where the noise depends on it."""
+    sees_states: bool = True
+    """Whether observations matter; the adjacency queue goes by their order alone."""
+    sees_next: bool = False
+    """Whether the next observation is part of the key."""
     fresh: IntArray = _NOTHING
     """The cells that the last call opened anew: forget their old counts before adding new ones."""
 
@@ -243,7 +247,7 @@ class _SpaceCells(Cells):
             raise InvalidCellsError(f"next_state is {next_state!r}", "True or False", "pass one")
         self._state = state
         self._action = action
-        self._next = next_state
+        self._next = self.sees_next = next_state
         self.states = state.size
         self._actions = action.size if action else 1
         factors = [self.states, self._actions] + [self.states] * next_state
@@ -307,6 +311,8 @@ class _SpaceCells(Cells):
 
 class _AdjacentCells(Cells):
     """The adjacency queue: a ring of `memory` states, each of `batch` observations in a row."""
+
+    sees_states = False
 
     def __init__(self, batch: int, memory: int, envs: int) -> None:
         self.batch = whole(batch, 1, "batch")

@@ -104,13 +104,18 @@ row holds the probabilities of what is observed and sums to 1. divide each row b
 
         `step` is there for `ConfusionSchedule`; a single matrix ignores it.
         """
-        index = np.asarray(levels)
+        return self.shown(levels, np.asarray(rng.random(np.shape(levels))), groups, step)
+
+    def shown(self, levels: Any, chance: Any, groups: Any = None, step: Any = 0) -> np.ndarray:
+        """Give the observed level index for each true one and each number drawn from [0, 1).
+
+        For whoever keeps a random stream of its own for each environment.
+        """
         if self.matrix.ndim == 3:
-            rows = self._cumulative[self._need_groups(groups), index]
+            rows = self._cumulative[self._need_groups(groups), levels]
         else:
-            rows = self._cumulative[index]
-        chance = rng.random(index.shape)
-        return np.asarray((chance[..., None] >= rows).sum(axis=-1))
+            rows = self._cumulative[levels]
+        return np.asarray((np.asarray(chance)[..., None] >= rows).sum(axis=-1))
 
     def draw_one(
         self, level: int, rng: np.random.Generator, group: int | None = None, step: int = 0
@@ -186,6 +191,20 @@ class ConfusionSchedule:
     ) -> np.ndarray:
         """Draw observed levels with the matrix in force at `step`."""
         return self.at(step).draw(levels, rng, groups)
+
+    def shown(self, levels: Any, chance: Any, groups: Any = None, step: Any = 0) -> np.ndarray:
+        """Give observed levels as a `ConfusionMatrix` does; `step` may be one for each level."""
+        period: np.ndarray = np.searchsorted(self._starts, np.asarray(step), side="right") - 1
+        if period.ndim == 0:
+            return self._matrices[int(period)].shown(levels, chance, groups)
+        result = np.empty(np.shape(levels), dtype=np.int64)
+        for i in np.unique(period):
+            now = period == i
+            own = None if groups is None else np.asarray(groups)[now]
+            result[now] = self._matrices[i].shown(
+                np.asarray(levels)[now], np.asarray(chance)[now], own
+            )
+        return result
 
     def draw_one(
         self, level: int, rng: np.random.Generator, group: int | None = None, step: int = 0

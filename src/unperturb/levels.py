@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -229,7 +229,7 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
         return {"uniform": [low, high, len(self)], "value": self._value}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> RewardLevels:
+    def from_config(cls, config: Mapping[str, Any]) -> RewardLevels:
         """Build the levels that `config` described."""
         if "values" in config:
             return cls(config["values"])
