@@ -30,6 +30,8 @@ from unperturb.surrogate import surrogate_values
 
 Method = Literal["surrogate", "posterior"]
 _COUNTERS = 6
+SOON = 100
+"""The least number of rewards between two estimates, unless told otherwise."""
 
 
 class RewardCorrector:
@@ -46,7 +48,9 @@ class RewardCorrector:
         method: "surrogate" looks up the unbiased surrogate of the observed level; "posterior"
             gives the posterior mean of the cell's true level, and where a cell mixes levels, the
             mean of its surrogates.
-        refresh: rewards between two estimates; 100, or 500 with the streaming estimator.
+        refresh: rewards between two estimates. By default 500 with the streaming estimator; else
+            100, and a tenth of all rewards once that is more, since by then a few more change
+            little (not where counts forget).
         smooth: give the mean of the last so many surrogates of the cell (the paper's variance
             reduction takes 100), from the first reward on. A posterior is smooth as it is; there
             this serves only cells that have none yet.
@@ -130,7 +134,7 @@ class RewardCorrector:
             estimator_from(estimator) if confusion is None else _known(confusion, cells)
         )
         streaming = self.estimator.streaming
-        self.refresh_every = (CHUNK if streaming else 100) if refresh is None else int(refresh)
+        self.refresh_every = None if refresh is None else int(refresh)
         if isinstance(self.estimator, StreamingDawidSkene) and d_max is None and forget is None:
             # Old counts were shown by another C; they would fail the cells' tests.
             forget = self.estimator.memory
@@ -156,9 +160,10 @@ class RewardCorrector:
         """Whether rewards are being corrected yet."""
         self._table = levels.values.copy()
         self._values: np.ndarray | None = None
+        self._first = self._table
         # A known C needs no estimate; only a posterior needs to be kept up to date.
-        idle = isinstance(self.estimator, Known) and method == "surrogate"
-        self._due: float = float("inf") if idle else self.refresh_every
+        self._idle = isinstance(self.estimator, Known) and method == "surrogate"
+        self._due = self._interval()
         if isinstance(self.estimator, Known):
             self._table = self._surrogates()
             self.ready = True
@@ -191,6 +196,10 @@ class RewardCorrector:
                 "there is one reward for each transition, in a flat array",
                 "pass arrays of equal length",
             )
+        return self.take(cell, seen, given)
+
+    def take(self, cell: np.ndarray, seen: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Do the same for rewards whose cells and levels were looked up already."""
         if self.levels.continuous:
             self.clipped += self.levels.outside(given)
         if len(self.cells.fresh):
@@ -237,7 +246,7 @@ class RewardCorrector:
             return self._quick[seen]
         if self._quick_values is not None:
             value = float(self._quick_values[cell])
-            return value if value == value else self._quick_table[seen]
+            return value if value == value else self._quick_first[seen]
         if self._window is not None and self._values is None and self._table.ndim == 1:
             own = self._window.row(cell)
             return float(own @ self._table / own.sum())
@@ -248,18 +257,30 @@ class RewardCorrector:
         if self._window is not None:
             window = self._window.rows(cell)
             own = table if table.ndim == 1 else table[self._group(cell)]
-            surrogate = (window * own).sum(axis=1) / window.sum(axis=1)
+            reward = (window * own).sum(axis=1) / window.sum(axis=1)
         else:
-            surrogate = table[seen] if table.ndim == 1 else table[self._group(cell), seen]
+            own = table if self._values is None else self._first
+            reward = own[seen] if own.ndim == 1 else own[self._group(cell), seen]
         if self._values is None:
-            return np.asarray(surrogate)
+            return np.asarray(reward)
         value = self._values[cell]
-        # A cell first seen since the last estimate has no posterior yet.
-        return np.asarray(np.where(np.isnan(value), surrogate, value))
+        return np.asarray(np.where(np.isnan(value), reward, value))
 
     def _group(self, cell: np.ndarray) -> np.ndarray:
         assert self._groups is not None
         return np.asarray(self._groups[cell])
+
+    def _interval(self) -> float:
+        """Give how many rewards to wait for the next estimate."""
+        if self._idle:
+            return float("inf")
+        if self.refresh_every is not None:
+            return self.refresh_every
+        if self.estimator.streaming:
+            return CHUNK
+        if not isinstance(self.counts, AllTime):
+            return SOON
+        return max(SOON, (self.steps - self._since_refresh) // 10)
 
     def _forget(self, fresh: np.ndarray) -> None:
         self.counts.clear(fresh)
@@ -275,6 +296,7 @@ class RewardCorrector:
     def refresh(self) -> Self:
         """Estimate C again now, from all that is counted."""
         self._since_refresh = 0
+        self._due = self._interval()
         table = self.counts.table()
         if self._chunk is None:
             self.estimator.refresh(table)
@@ -288,16 +310,33 @@ class RewardCorrector:
             return self
         if self.method == "posterior":
             C, surrogate = np.asarray(self.estimator.confusion_), self._table
+            # Most cells of a grid are never visited; they keep NaN and cost nothing.
+            busy = np.flatnonzero(table @ np.ones(len(self.levels)))
             if C.ndim == 3:
-                groups = self._group(np.arange(self.cells.n))
+                groups = self._group(busy)
                 C, surrogate = C[groups], surrogate[groups]
-            self._values = cell_values(
-                table, np.asarray(self.estimator.posterior_), C, surrogate, self.levels.values
+            posterior = np.asarray(self.estimator.posterior_)[busy]
+            self._values = np.full(self.cells.n, np.nan)
+            self._values[busy] = cell_values(
+                table[busy], posterior, C, surrogate, self.levels.values
             )
+            self._first = self._first_values()
         self.refreshes += 1
         self.ready = True
         self._look_up()
         return self
+
+    def _first_values(self) -> np.ndarray:
+        """Give the posterior mean of a cell with one reward, for each observed level.
+
+        A cell first seen since the last estimate gets it, as the next estimate would give it.
+        A surrogate in its place would bring its full variance into every new region of the cells.
+        """
+        C = np.asarray(self.estimator.confusion_)
+        joint = np.asarray(self.estimator.level_frequencies_)[..., None] * C
+        shown = joint.sum(axis=-2)
+        mean = (joint * self.levels.values[:, None]).sum(axis=-2)
+        return np.asarray(np.where(shown > 0, mean / np.maximum(shown, 1e-300), self._table))
 
     def _surrogates(self) -> np.ndarray:
         known = isinstance(self.estimator, Known)
@@ -317,6 +356,7 @@ class RewardCorrector:
         self._quick_table: list[float] = self._table.tolist() if flat else []
         self._quick = self._quick_table if flat and self._values is None else None
         self._quick_values = self._values if flat else None
+        self._quick_first: list[float] = self._first.tolist() if flat else []
 
     def config(self) -> dict[str, Any]:
         """Describe all settings in a form that JSON can hold."""
@@ -367,6 +407,7 @@ class RewardCorrector:
         }
         if self._values is not None:
             state["values"] = self._values.copy()
+            state["first"] = self._first.copy()
         for name, part in self._parts().items():
             state.update({f"{name}/{key}": np.array(v) for key, v in part.state_dict().items()})
         return state
@@ -425,8 +466,10 @@ class RewardCorrector:
             counters
         )
         self.ready = bool(ready)
+        self._due = self._interval()
         self._table = np.array(state["table"])
         self._values = np.array(state["values"]) if "values" in state else None
+        self._first = np.array(state["first"]) if "first" in state else self._table
         self._look_up()
 
     def _parts(self) -> dict[str, Any]:
