@@ -13,12 +13,15 @@ from unperturb.confusion import ConfusionMatrix, ConfusionSchedule
 from unperturb.corrector import RewardCorrector
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_bounds, surrogate_values
+from unperturb.wrappers import CorrectReward, PerturbReward, vector
 
 __version__ = "0.1.0"
 __all__ = [
     "Cells",
     "ConfusionMatrix",
     "ConfusionSchedule",
+    "CorrectReward",
+    "PerturbReward",
     "RewardAudit",
     "RewardCorrector",
     "RewardLevels",
@@ -27,4 +30,5 @@ __all__ = [
     "estimators",
     "surrogate_bounds",
     "surrogate_values",
+    "vector",
 ]
