@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench reproduce clean
+.PHONY: help demo test test-rllib lint bench reproduce clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,11 @@ demo: $(VENV)/.lab ## what unperturb does for you, in under a minute
 test: lint ## lint, types, layers, and all tests
 	$(BIN)/pytest -n 2
 
+test-rllib: ## the RLlib example, in an environment of its own: Ray pins an older Gymnasium
+	@test -x .venv-rllib/bin/python || $(PYTHON) -m venv .venv-rllib
+	@.venv-rllib/bin/pip install --quiet --editable '.[rllib]' torch==2.13.0 pytest
+	.venv-rllib/bin/python -m pytest -p no:cacheprovider tests/test_examples.py tests/test_snippets.py -k rllib
+
 lint: $(VENV)/.dev ## lint, format, types and the layers of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,6 +40,7 @@ lint: $(VENV)/.dev ## lint, format, types and the layers of the house
 bench: $(VENV)/.dev ## the core's benchmarks: accuracy, speed, memory (several minutes)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/estimation.py
+	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/logs.py
 
 reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
