@@ -3,7 +3,8 @@
     python benchmarks/sb3_training.py [--only ppo|dqn|lake] [--seeds 5] [--jobs 2]
 
 Each finished run is a JSON file under results/sb3/runs and is not trained again. The tables are
-written from those files alone: results/sb3/summary.csv and summary.md.
+written from those files alone: results/sb3/scores.csv has one row per run, summary.csv and
+summary.md one per reward.
 
 CartPole: the true reward is always +1; 40 % are flipped to -1 (e- = 0, e+ = 0.4). The score is the
 mean true return of the last 30 training episodes. FrozenLake 8x8, not slippery: a step pays 0 or 1,
@@ -161,7 +162,18 @@ def run(job: tuple[str, str, int]) -> str:
 
 
 def summarise() -> None:
-    runs = [json.loads(path.read_text()) for path in sorted((HERE / "runs").glob("*.json"))]
+    paths = sorted((HERE / "runs").glob("*.json"))
+    runs = [json.loads(path.read_text()) for path in paths]
+    head = ["agent", "reward", "seed", "score", "seconds", "e_minus", "e_plus"]
+    with (HERE / "scores.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        for r in runs:
+            C = r.get("confusion")
+            rates = [round(C[0][1], 4), round(C[1][0], 4)] if C else ["", ""]
+            writer.writerow(
+                [*(r[name] for name in head[:3]), round(r["score"], 2), r["seconds"], *rates]
+            )
     rows = []
     for agent in ("ppo", "dqn", "lake"):
         scores = {
@@ -207,8 +219,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rewards", nargs="*", default=REWARDS)
     options = parser.parse_args()
-    agents = [options.only] if options.only else ["ppo", "dqn", "lake"]
-    jobs = [(a, r, s) for s in range(options.seeds) for a in agents for r in options.rewards]
+    agents = [options.only] if options.only else ["lake", "ppo", "dqn"]
+    jobs = [(a, r, s) for a in agents for s in range(options.seeds) for r in options.rewards]
     with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
         for line in pool.imap_unordered(run, jobs):
             print(line, flush=True)
