@@ -5,11 +5,13 @@ Unbatched pure functions: `jax.vmap` them over seeds and conditions, `jax.lax.sc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from unperturb.agents.base import Agent, Observation, Task, Transition
+from unperturb.agents.policies import noisy_greedy
 from unperturb.errors import InvalidOptionError
 
 
@@ -59,3 +61,51 @@ def epsilon_greedy(key: Any, q_row: Any, epsilon: Any) -> jax.Array:
     explores = jax.random.uniform(explore_key) < epsilon
     order = jax.random.uniform(action_key, q_row.shape)
     return jnp.argmax(jnp.where(explores | (q_row == jnp.max(q_row)), order, -1.0))
+
+
+class Hyper(NamedTuple):
+    """The numbers of Q-Learning, by default the paper's.
+
+    `terminal_reward` is what the agent believes ending an episode to be worth, whatever reward it
+    is shown then; NaN lets it believe the reward.
+    """
+
+    alpha: Any = 0.5
+    gamma: Any = 0.9
+    epsilon: Any = 0.1
+    terminal_reward: Any = float("nan")
+
+
+def q_learning(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
+    """Build Q-Learning over the cells of the task's grid.
+
+    Example:
+        >>> agent = q_learning(Task(features=4, actions=2, cells=6400))
+        >>> agent.init(agent.hyper, jax.random.key(0)).shape
+        (6400, 2)
+    """
+    if not task.cells:
+        raise InvalidOptionError(
+            "the task has no grid", "Q-Learning keeps a table over states", "give it bins"
+        )
+
+    def init(hyper: Hyper, key: Any) -> jax.Array:
+        return jnp.zeros((task.cells, task.actions))
+
+    def act(hyper: Hyper, q: jax.Array, key: Any, observation: Observation, t: Any) -> jax.Array:
+        return noisy_greedy(key, q[observation.cell], hyper.epsilon)
+
+    def learn(hyper: Hyper, q: jax.Array, key: Any, transition: Transition, t: Any) -> jax.Array:
+        fixed = transition.terminated & ~jnp.isnan(hyper.terminal_reward)
+        return q_update(
+            q,
+            transition.observation.cell,
+            transition.action,
+            jnp.where(fixed, hyper.terminal_reward, transition.reward),
+            transition.next_observation.cell,
+            transition.terminated,
+            hyper.alpha,
+            hyper.gamma,
+        )
+
+    return Agent("q-learning", Hyper() if hyper is None else hyper, init, act, learn)

@@ -1,0 +1,66 @@
+"""A replay buffer that is written in place: one flat row for each transition.
+
+The row is `t` modulo the capacity, a number that all runs share. Under `vmap` an index of each
+run's own would turn the write into a copy of the whole buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from unperturb.agents.base import Transition
+
+
+class Batch(NamedTuple):
+    """Sampled transitions as columns: observations (features, batch), all else (batch,)."""
+
+    observation: jax.Array
+    action: jax.Array
+    reward: jax.Array
+    next_observation: jax.Array
+    terminated: jax.Array
+
+
+def empty(capacity: int, features: int) -> jax.Array:
+    """Give a buffer (capacity, 2 features + 3).
+
+    Example:
+        >>> empty(100, 4).shape
+        (100, 11)
+    """
+    return jnp.zeros((capacity, 2 * features + 3))
+
+
+def store(buffer: jax.Array, transition: Transition, t: Any) -> jax.Array:
+    """Write a transition over the oldest one."""
+    parts = (
+        jnp.ravel(transition.observation.features),
+        jnp.ravel(transition.next_observation.features),
+        jnp.stack(
+            [
+                jnp.asarray(part, dtype=buffer.dtype)
+                for part in (transition.action, transition.reward, transition.terminated)
+            ]
+        ),
+    )
+    row = jnp.concatenate([part.astype(buffer.dtype) for part in parts])
+    return jax.lax.dynamic_update_slice(buffer, row[None], (t % buffer.shape[0], 0))
+
+
+def sample(buffer: jax.Array, key: jax.Array, t: Any, size: int) -> Batch:
+    """Draw from what was stored in steps 0 to t, with replacement.
+
+    Without replacement the whole buffer would have to be gone through. The bias of taking 32 random
+    bits modulo a small number is below 1e-5.
+    """
+    stored = jnp.minimum(t + 1, buffer.shape[0]).astype(jnp.uint32)
+    index = (jax.random.bits(key, (size,)) % stored).astype(jnp.int32)
+    rows = buffer.at[index].get(mode="promise_in_bounds").T
+    features = (buffer.shape[1] - 3) // 2
+    action, reward, terminated = rows[2 * features :]
+    return Batch(
+        rows[:features], action.astype(jnp.int32), reward, rows[features : 2 * features], terminated
+    )

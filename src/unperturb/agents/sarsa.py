@@ -1,0 +1,77 @@
+"""Deep SARSA: on-policy, one gradient step on each transition, no replay."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from unperturb.agents.base import Agent, Observation, Task, Transition
+from unperturb.agents.networks import Params, init_mlp, mlp
+from unperturb.agents.policies import boltzmann
+
+HIDDEN = (16, 16, 16)
+_adam = optax.scale_by_adam()
+
+
+class Hyper(NamedTuple):
+    """The numbers of SARSA, by default the paper's."""
+
+    learning_rate: Any = 1e-3
+    gamma: Any = 0.99
+    tau: Any = 1.0
+    warm_up: Any = 10
+
+
+class State(NamedTuple):
+    """The net, Adam's moments, and the action that is settled for the next step.
+
+    `settled` is no action (-1) where an episode begins.
+    """
+
+    params: Params
+    adam: Any
+    settled: jax.Array
+
+
+def sarsa(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
+    """Build SARSA: Q(s, a) <- r + gamma Q(s', a'), and a' is the action that is then taken.
+
+    Example:
+        >>> agent = sarsa(Task(features=4, actions=2))
+        >>> int(agent.init(agent.hyper, jax.random.key(0)).settled)
+        -1
+    """
+    sizes = [task.features, *HIDDEN, task.actions]
+
+    def init(hyper: Hyper, key: Any) -> State:
+        params = init_mlp(key, sizes)
+        return State(params, _adam.init(params), jnp.asarray(-1))
+
+    def draw(hyper: Hyper, params: Params, key: Any, features: jax.Array) -> Any:
+        values = mlp(params, features[:, None])[:, 0]
+        return boltzmann(key, values, hyper.tau), values
+
+    def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
+        fresh, _ = draw(hyper, state.params, key, observation.features)
+        return jnp.where(state.settled < 0, fresh, state.settled)
+
+    def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
+        after, values = draw(hyper, state.params, key, transition.next_observation.features)
+        wanted = transition.reward + hyper.gamma * jnp.where(
+            transition.terminated, 0.0, values[after]
+        )
+
+        def loss(params: Params) -> jax.Array:
+            own = mlp(params, transition.observation.features[:, None])[:, 0]
+            return (own[transition.action] - wanted) ** 2
+
+        update, adam = _adam.update(jax.grad(loss)(state.params), state.adam)
+        rate = jnp.where(t >= hyper.warm_up, hyper.learning_rate, 0.0)
+        params = jax.tree.map(lambda p, u: p - rate * u, state.params, update)
+        ended = transition.terminated | transition.truncated
+        return State(params, adam, jnp.where(ended, -1, after))
+
+    return Agent("sarsa", Hyper() if hyper is None else hyper, init, act, learn)
