@@ -8,6 +8,7 @@ computes several times slower on a CPU; `dense` has its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -49,7 +50,7 @@ def init_mlp(key: jax.Array, sizes: Sequence[int]) -> Params:
         [(16, 4), (2, 16)]
     """
     layers = []
-    for i, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
         limit = (6 / (inputs + outputs)) ** 0.5
         w = jax.random.uniform(
             jax.random.fold_in(key, i), (outputs, inputs), minval=-limit, maxval=limit
