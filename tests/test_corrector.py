@@ -241,13 +241,13 @@ def of_one_reward(corrector, seen):
 
 def test_a_cell_without_a_posterior_gets_that_of_its_one_reward():
     corrector = RewardCorrector(
-        LEVELS, Cells.discrete(4, None), method="posterior", confusion=C, refresh=50, d_min=1
+        LEVELS, Cells.discrete(5, None), method="posterior", confusion=C, refresh=50, d_min=1
     )
     # Nine in ten zeros, and seven in ten ones: just what levels 0 and 1 show.
     shown = [0.0] * 18 + [1.0] * 2, [1.0] * 14 + [0.0] * 6
     corrector(np.repeat([0, 1, 2], 20), None, np.concatenate([*shown, shown[1]]))
     assert corrector.one(3, None, 1.0) == pytest.approx(of_one_reward(corrector, 1))
-    assert corrector([3], None, [0.0])[0] == pytest.approx(of_one_reward(corrector, 0))
+    assert corrector([4], None, [0.0])[0] == pytest.approx(of_one_reward(corrector, 0))
     assert corrector.one(1, None, 0.0) == pytest.approx(1.0, abs=1e-3)
 
 

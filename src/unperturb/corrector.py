@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from unperturb import _store
 from unperturb.cells import Cells
 from unperturb.confusion import ConfusionSchedule
 from unperturb.counts import AllTime, Counts, Forgetting, LastPerCell
-from unperturb.denoise import cell_values
+from unperturb.denoise import cell_values, level_posterior
 from unperturb.errors import (
     BatchMismatchError,
     DamagedFileError,
@@ -32,6 +32,26 @@ Method = Literal["surrogate", "posterior"]
 _COUNTERS = 6
 SOON = 100
 """The least number of rewards between two estimates, unless told otherwise."""
+
+
+class Tables(NamedTuple):
+    """What rewards are looked up in.
+
+    Attributes:
+        surrogate: The value of each observed level, (M,), or (groups, M).
+        first: The same, for cells that have no value of their own.
+        values: The value of each cell, NaN where it has none; None if there are no such values.
+
+    Example:
+        >>> import unperturb as up
+        >>> levels, cells = up.RewardLevels([0.0, 1.0]), up.Cells.discrete(10, 2)
+        >>> up.RewardCorrector(levels, cells).tables.surrogate
+        array([0., 1.])
+    """
+
+    surrogate: np.ndarray
+    first: np.ndarray
+    values: np.ndarray | None
 
 
 class RewardCorrector:
@@ -147,6 +167,7 @@ class RewardCorrector:
         self._chunk = AllTime(cells.n, M) if streaming else None
         self._window = LastPerCell(cells.n, M, smooth) if smooth is not None else None
         self._groups = _groups_of(self.estimator, cells)
+        self._anchors: dict[int, int] = getattr(self.estimator, "anchors", None) or {}
         self.steps = 0
         """Rewards seen."""
         self.clipped = 0
@@ -161,6 +182,8 @@ class RewardCorrector:
         self._table = levels.values.copy()
         self._values: np.ndarray | None = None
         self._first = self._table
+        # Rewards until the value of each cell is made anew, where cells have values.
+        self._until: np.ndarray | None = None
         # A known C needs no estimate; only a posterior needs to be kept up to date.
         self._idle = isinstance(self.estimator, Known) and method == "surrogate"
         self._due = self._interval()
@@ -180,6 +203,17 @@ class RewardCorrector:
     def surrogate(self) -> np.ndarray:
         """The value given for each observed level, (M,), or (groups, M)."""
         return self._table.copy()
+
+    @property
+    def tables(self) -> Tables:
+        """What rewards are looked up in until the next estimate, for whoever compiles that."""
+        values = None if self._values is None else self._values.copy()
+        return Tables(self._table.copy(), self._first.copy(), values)
+
+    @property
+    def until_refresh(self) -> float:
+        """How many more rewards will be looked up in these tables."""
+        return max(self._due - self._since_refresh, self.d_min - self.steps, 1)
 
     def __call__(
         self, observations: Any, actions: Any, rewards: Any, next_observations: Any = None
@@ -217,6 +251,11 @@ class RewardCorrector:
             return given.copy()
         if self.ready:
             self.corrected += len(seen)
+        if self._until is not None:
+            np.subtract.at(self._until, cell, 1)
+            due = self._until[cell] <= 0
+            if due.any():
+                self._renew(np.unique(cell[due]))
         return self._correct(cell, seen)
 
     def one(
@@ -244,6 +283,10 @@ class RewardCorrector:
             self.corrected += 1
         if self._quick is not None:
             return self._quick[seen]
+        if self._until is not None:
+            self._until[cell] -= 1
+            if self._until[cell] <= 0:
+                self._renew(np.array([cell]))
         if self._quick_values is not None:
             value = float(self._quick_values[cell])
             return value if value == value else self._quick_first[seen]
@@ -290,6 +333,8 @@ class RewardCorrector:
             self._window.clear(fresh)
         if self._values is not None:
             self._values[fresh] = np.nan
+            assert self._until is not None
+            self._until[fresh] = 2
         if isinstance(self.estimator, StreamingDawidSkene):
             self.estimator.forget(fresh)
 
@@ -309,22 +354,42 @@ class RewardCorrector:
             # Without n_eff an early estimate may have no inverse; the last good table stays.
             return self
         if self.method == "posterior":
-            C, surrogate = np.asarray(self.estimator.confusion_), self._table
             # Most cells of a grid are never visited; they keep NaN and cost nothing.
             busy = np.flatnonzero(table @ np.ones(len(self.levels)))
-            if C.ndim == 3:
-                groups = self._group(busy)
-                C, surrogate = C[groups], surrogate[groups]
-            posterior = np.asarray(self.estimator.posterior_)[busy]
             self._values = np.full(self.cells.n, np.nan)
-            self._values[busy] = cell_values(
-                table[busy], posterior, C, surrogate, self.levels.values
-            )
+            self._until = np.full(self.cells.n, 2)
+            self._value(busy, table[busy], np.asarray(self.estimator.posterior_)[busy])
             self._first = self._first_values()
         self.refreshes += 1
         self.ready = True
         self._look_up()
         return self
+
+    def _value(self, cells: np.ndarray, rows: np.ndarray, posterior: np.ndarray) -> None:
+        """Note the corrected rewards of these cells, good until their counts have doubled."""
+        assert self._values is not None
+        assert self._until is not None
+        C, surrogate = np.asarray(self.estimator.confusion_), self._table
+        if C.ndim == 3:
+            groups = self._group(cells)
+            C, surrogate = C[groups], surrogate[groups]
+        self._values[cells] = cell_values(rows, posterior, C, surrogate, self.levels.values)
+        self._until[cells] = np.maximum(rows.sum(axis=1), 1)
+
+    def _renew(self, cells: np.ndarray) -> None:
+        """Look at these cells again, without waiting for the next estimate of C.
+
+        That one may be far off, and until then all that matters may happen in a cell that was
+        hardly seen at the last one: the goal, once it is found.
+        """
+        rows = self.counts.rows(cells)
+        C = np.asarray(self.estimator.confusion_)
+        C = C if C.ndim == 2 else C[self._group(cells)]
+        posterior = level_posterior(rows, C, np.asarray(self.estimator.level_frequencies_))
+        for i, cell in enumerate(cells.tolist()):
+            if cell in self._anchors:
+                posterior[i] = np.eye(len(self.levels))[self._anchors[cell]]
+        self._value(cells, rows, posterior)
 
     def _first_values(self) -> np.ndarray:
         """Give the posterior mean of a cell with one reward, for each observed level.
@@ -408,6 +473,7 @@ class RewardCorrector:
         if self._values is not None:
             state["values"] = self._values.copy()
             state["first"] = self._first.copy()
+            state["until"] = np.array(self._until)
         for name, part in self._parts().items():
             state.update({f"{name}/{key}": np.array(v) for key, v in part.state_dict().items()})
         return state
@@ -447,6 +513,7 @@ class RewardCorrector:
             ("counters", (_COUNTERS,)),
             ("table", (table[0], M) if grouped else (M,)),
             ("values", (self.cells.n,)),
+            ("until", (self.cells.n,)),
         ):
             if name in state and np.shape(state[name]) != shape:
                 raise StateMismatchError(
@@ -470,6 +537,7 @@ class RewardCorrector:
         self._table = np.array(state["table"])
         self._values = np.array(state["values"]) if "values" in state else None
         self._first = np.array(state["first"]) if "first" in state else self._table
+        self._until = np.array(state["until"]) if "until" in state else None
         self._look_up()
 
     def _parts(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import scipy.special
 from unperturb._array import Array, namespace
 
 SIGNIFICANCE = 0.01
+_TINY = 1e-12
 
 
 @lru_cache
@@ -27,12 +28,33 @@ def mixed_cells(counts: Array, confusion: Array) -> Array:
     total = xp.sum(counts, axis=1, keepdims=True)
     share = counts / xp.where(total > 0, total, xp.ones_like(total))
     own = xp.sum(counts * xp.log(xp.where(counts > 0, share, xp.ones_like(share))), axis=1)
-    logs = xp.log(xp.where(confusion > 1e-12, confusion, 0 * confusion + 1e-12))
+    return 2 * (own - xp.max(_fits(counts, confusion), axis=1)) > _critical_value(M - 1)
+
+
+def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -> Array:
+    """Give the chance of each true level for each cell, by Bayes' rule from a C that is given.
+
+    `confusion` may have a leading axis with one entry per cell.
+
+    Example:
+        >>> import numpy as np
+        >>> C = np.array([[0.9, 0.1], [0.3, 0.7]])
+        >>> level_posterior(np.array([[1.0, 3.0]]), C, np.array([0.5, 0.5])).round(2)
+        array([[0.01, 0.99]])
+    """
+    xp = namespace(counts)
+    scores = _fits(counts, confusion) + xp.log(level_frequencies + _TINY)
+    chances = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    return chances / xp.sum(chances, axis=1, keepdims=True)
+
+
+def _fits(counts: Array, confusion: Array) -> Array:
+    """Give log p(counts | level), (cells, M)."""
+    xp = namespace(counts)
+    logs = xp.log(xp.where(confusion > _TINY, confusion, 0 * confusion + _TINY))
     if confusion.ndim == 3:
-        fit = xp.sum(counts[:, None, :] * logs, axis=-1)
-    else:
-        fit = counts @ xp.matrix_transpose(logs)
-    return 2 * (own - xp.max(fit, axis=1)) > _critical_value(M - 1)
+        return xp.sum(counts[:, None, :] * logs, axis=-1)
+    return counts @ xp.matrix_transpose(logs)
 
 
 def cell_values(

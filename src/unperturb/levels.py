@@ -148,6 +148,16 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
         """Whether each level stands for an interval."""
         return self._edges is not None
 
+    @property
+    def cuts(self) -> np.ndarray:
+        """The M - 1 numbers between the levels: a reward above k of them has level k."""
+        return self._cuts
+
+    @property
+    def closed_below(self) -> bool:
+        """Whether a reward that equals a cut belongs to the level above it."""
+        return self._value == "lower"
+
     def __len__(self) -> int:
         return len(self._value_list)
 

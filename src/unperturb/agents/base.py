@@ -15,13 +15,17 @@ class Task(NamedTuple):
 
     Attributes:
         features: How many numbers describe an observation.
-        actions: How many actions there are.
+        actions: How many actions there are; where they are continuous, how many numbers make one.
         cells: How many states the grid has that a table is kept over; 0 if there is none.
+        low: The least value of each of those numbers; empty where actions are choices.
+        high: The greatest.
     """
 
     features: int
     actions: int
     cells: int = 0
+    low: Any = ()
+    high: Any = ()
 
 
 class Observation(NamedTuple):

@@ -64,9 +64,7 @@ def cem(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
         mean, spread = jnp.zeros(n), jnp.full(n, hyper.spread)
         zero = jnp.zeros(())
         none = jnp.full(ELITE, -jnp.inf)
-        return State(
-            mean, spread, draw(key, mean, spread), zero, zero, jnp.zeros((ELITE, n)), none
-        )
+        return State(mean, spread, draw(key, mean, spread), zero, zero, jnp.zeros((ELITE, n)), none)
 
     def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
         return jnp.argmax(mlp(unflatten(state.candidate), observation.features[:, None])[:, 0])

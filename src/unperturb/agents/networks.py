@@ -36,7 +36,8 @@ def _forward(w: jax.Array, b: jax.Array, x: jax.Array) -> tuple[jax.Array, Any]:
 def _backward(kept: Any, g: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     w, x = kept
     # The barrier keeps XLA from folding the transpose into the product, where it is slow.
-    return g @ x.T, g @ jnp.ones(g.shape[1], g.dtype), jax.lax.optimization_barrier(w.T) @ g
+    transposed: jax.Array = jax.lax.optimization_barrier(w.T)  # type: ignore[no-untyped-call]
+    return g @ x.T, g @ jnp.ones(g.shape[1], g.dtype), transposed @ g
 
 
 dense.defvjp(_forward, _backward)

@@ -15,7 +15,10 @@ from unperturb.agents.base import Transition
 
 
 class Batch(NamedTuple):
-    """Sampled transitions as columns: observations (features, batch), all else (batch,)."""
+    """Sampled transitions as columns: observations (features, batch), all else (batch,).
+
+    Continuous actions are columns too: (numbers, batch).
+    """
 
     observation: jax.Array
     action: jax.Array
@@ -24,14 +27,14 @@ class Batch(NamedTuple):
     terminated: jax.Array
 
 
-def empty(capacity: int, features: int) -> jax.Array:
-    """Give a buffer (capacity, 2 features + 3).
+def empty(capacity: int, features: int, actions: int = 1) -> jax.Array:
+    """Give a buffer (capacity, 2 features + 2 + actions), for actions of so many numbers.
 
     Example:
         >>> empty(100, 4).shape
         (100, 11)
     """
-    return jnp.zeros((capacity, 2 * features + 3))
+    return jnp.zeros((capacity, 2 * features + 2 + actions))
 
 
 def store(buffer: jax.Array, transition: Transition, t: Any) -> jax.Array:
@@ -39,12 +42,9 @@ def store(buffer: jax.Array, transition: Transition, t: Any) -> jax.Array:
     parts = (
         jnp.ravel(transition.observation.features),
         jnp.ravel(transition.next_observation.features),
-        jnp.stack(
-            [
-                jnp.asarray(part, dtype=buffer.dtype)
-                for part in (transition.action, transition.reward, transition.terminated)
-            ]
-        ),
+        jnp.ravel(transition.action),
+        jnp.ravel(transition.reward),
+        jnp.ravel(transition.terminated),
     )
     row = jnp.concatenate([part.astype(buffer.dtype) for part in parts])
     return jax.lax.dynamic_update_slice(buffer, row[None], (t % buffer.shape[0], 0))
@@ -56,11 +56,15 @@ def sample(buffer: jax.Array, key: jax.Array, t: Any, size: int) -> Batch:
     Without replacement the whole buffer would have to be gone through. The bias of taking 32 random
     bits modulo a small number is below 1e-5.
     """
+    batch = sample_continuous(buffer, key, t, size, (buffer.shape[1] - 3) // 2)
+    return batch._replace(action=batch.action[0].astype(jnp.int32))
+
+
+def sample_continuous(buffer: jax.Array, key: jax.Array, t: Any, size: int, features: int) -> Batch:
+    """Draw likewise where an action is several numbers; `features` says where it begins."""
     stored = jnp.minimum(t + 1, buffer.shape[0]).astype(jnp.uint32)
     index = (jax.random.bits(key, (size,)) % stored).astype(jnp.int32)
     rows = buffer.at[index].get(mode="promise_in_bounds").T
-    features = (buffer.shape[1] - 3) // 2
-    action, reward, terminated = rows[2 * features :]
     return Batch(
-        rows[:features], action.astype(jnp.int32), reward, rows[features : 2 * features], terminated
+        rows[:features], rows[2 * features : -2], rows[-2], rows[features : 2 * features], rows[-1]
     )

@@ -66,7 +66,8 @@ def sarsa(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
 
         def loss(params: Params) -> jax.Array:
             own = mlp(params, transition.observation.features[:, None])[:, 0]
-            return (own[transition.action] - wanted) ** 2
+            error: jax.Array = own[transition.action] - wanted
+            return error**2
 
         update, adam = _adam.update(jax.grad(loss)(state.params), state.adam)
         rate = jnp.where(t >= hyper.warm_up, hyper.learning_rate, 0.0)

@@ -49,6 +49,11 @@ class Hierarchical(Estimator):
         self.shared = DawidSkene(prior, prior_strength, level_prior, anchors, order)
 
     @property
+    def anchors(self) -> dict[int, int] | None:
+        """The cells whose true level is known."""
+        return self.shared.anchors
+
+    @property
     def group_count(self) -> int:
         """The number of groups."""
         return int(self.groups.max()) + 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,39 +11,71 @@ import numpy as np
 from unperturb.cells import Cells
 from unperturb.errors import InvalidCellsError
 
+Code = Callable[[Any], Any]
 
-def compiled_states(cells: Cells) -> Callable[[Any], Any]:
-    """Give the function from one observation to its state, for grids and discrete states.
+
+class CompiledCells(NamedTuple):
+    """Cells as functions of one observation and one action.
+
+    Attributes:
+        states: How many states there are.
+        state: observation -> index of its state.
+        cell: (index of the state, action) -> index of the cell.
+    """
+
+    states: int
+    state: Code
+    cell: Callable[[Any, Any], Any]
+
+
+def compiled_cells(cells: Cells) -> CompiledCells:
+    """Build the functions for grids and discrete spaces.
 
     Example:
-        >>> state = compiled_states(Cells.grid(-1.0, 1.0, bins=[4, 5], actions=2))
-        >>> int(state(jnp.array([0.1, 5.0])))
-        14
+        >>> coded = compiled_cells(Cells.grid(-1.0, 1.0, bins=[4, 5], actions=2))
+        >>> state = coded.state(jnp.array([0.1, 5.0]))
+        >>> int(state), int(coded.cell(state, 1))
+        (14, 29)
     """
     config = cells.config()
-    state = config.get("state", {})
-    if state.get("kind") == "integer":
-        start = state.get("start", 0)
-        return lambda observation: jnp.asarray(observation, jnp.int32).reshape(()) - start
-    if state.get("kind") != "grid":
-        raise InvalidCellsError(
-            f"the cells are {cells.describe()}",
-            "a compiled loop knows grids and discrete states",
-            "flatten the observations, or use the wrappers",
-        )
-    low, high = np.asarray(state["low"]), np.asarray(state["high"])
-    bins = np.asarray(state["bins"])
-    scale = (bins / (high - low)).astype(np.float32)
-    strides = np.append(np.cumprod(bins[::-1])[-2::-1], 1).astype(np.int32)
+    state, action = config.get("state"), config.get("action")
+    if state is None or config.get("next_state"):
+        raise _unknown(cells)
+    code = _code(state, cells)
+    actions = cells.n // cells.states
+    if action is None:
+        return CompiledCells(cells.states, code, lambda index, action: index)
+    action_code = _code(action, cells)
+    return CompiledCells(
+        cells.states, code, lambda index, action: index * actions + action_code(action)
+    )
 
-    def index(observation: Any) -> Any:
-        x = (jnp.ravel(observation) - low.astype(np.float32)) * scale
-        x = jnp.clip(x, 0.0, (bins - 1).astype(np.float32))
+
+def _code(config: Mapping[str, Any], cells: Cells) -> Code:
+    if config["kind"] == "integer":
+        start = config["start"]
+        return lambda value: jnp.asarray(value, jnp.int32).reshape(()) - start
+    if config["kind"] != "grid":
+        raise _unknown(cells)
+    low, high, bins = (np.asarray(config[name]) for name in ("low", "high", "bins"))
+    scale = (bins / (high - low)).astype(np.float32)
+    low32, top = low.astype(np.float32), (bins - 1).astype(np.float32)
+
+    def index(value: Any) -> Any:
+        numbers = jnp.ravel(value)
+        total: Any = 0
         # One number at a time: XLA sums over so short an axis slowly.
-        places = jnp.floor(x).astype(jnp.int32)
-        total = places[0] * strides[0]
-        for i in range(1, len(bins)):
-            total = total + places[i] * strides[i]
+        for i in range(len(bins)):
+            place = jnp.clip((numbers[i] - low32[i]) * scale[i], 0.0, top[i])
+            total = total * int(bins[i]) + jnp.floor(place).astype(jnp.int32)
         return total
 
     return index
+
+
+def _unknown(cells: Cells) -> InvalidCellsError:
+    return InvalidCellsError(
+        f"the cells are {cells.describe()}",
+        "a compiled loop knows grids and discrete spaces",
+        "flatten the observations, or use the wrappers",
+    )

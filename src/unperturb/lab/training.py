@@ -1,0 +1,326 @@
+"""Training many runs at once: a compiled loop over steps, all seeds and conditions side by side.
+
+A lane is one run. All lanes of a batch share environment, agent and cells; what differs between
+them (the seed, the noise, the reward they learn from) is numbers, so that one compilation serves a
+whole column of a table. The loop runs in chunks. Between two chunks each lane's `RewardCorrector`,
+the same that users run, counts what was observed and estimates C anew when that is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from unperturb.agents import Agent, Observation, Transition
+from unperturb.cells import Cells
+from unperturb.corrector import RewardCorrector
+from unperturb.errors import UnknownRewardError
+from unperturb.lab import channel
+from unperturb.lab.channel import Lens, Window
+from unperturb.lab.envs.compiled import CompiledEnv
+from unperturb.lab.envs.grid import CompiledCells, compiled_cells
+from unperturb.levels import RewardLevels
+
+CHUNK = 1000
+"""The most steps between two looks at a run."""
+
+
+class Problem(NamedTuple):
+    """What all lanes of a batch share.
+
+    Attributes:
+        env: The environment.
+        agent: The algorithm.
+        levels: The reward levels.
+        cells: Which transitions share a true reward; None where nothing needs to know.
+        smooth: Give the mean of the last so many rewards of a cell (the paper's variance
+            reduction); None gives each reward as it comes.
+    """
+
+    env: CompiledEnv
+    agent: Agent
+    levels: RewardLevels
+    cells: Cells | None
+    smooth: int | None = None
+
+
+class Lane(NamedTuple):
+    """One run: a seed, the noise, and how the agent is shown rewards.
+
+    Attributes:
+        seed: Of the environment's, the noise's and the agent's random streams.
+        noise: C, (M, M).
+        raw: Whether the agent is shown true rewards.
+        table: The value it is shown for each observed level; None leaves them as they are.
+        corrector: Estimates C and gives the values in place of a table.
+    """
+
+    seed: int
+    noise: np.ndarray
+    raw: bool = False
+    table: np.ndarray | None = None
+    corrector: RewardCorrector | None = None
+
+
+class Outcome(NamedTuple):
+    """What came of a lane.
+
+    Attributes:
+        returns: The true return of each episode that ended.
+        ends: The step after which it ended.
+        confusion: C estimated, before the first step and after each estimate, (n, M, M).
+        estimated: The steps after which it was.
+    """
+
+    returns: np.ndarray
+    ends: np.ndarray
+    confusion: np.ndarray
+    estimated: np.ndarray
+
+
+class _Run(NamedTuple):
+    """A lane inside the loop."""
+
+    env: Any
+    observation: Any
+    agent: Any
+    window: Window | None
+    total: Any
+    episode: Any
+    stray: Any
+
+
+class _Trace(NamedTuple):
+    """What a chunk leaves behind, (steps, lanes)."""
+
+    code: Any
+    ended: Any
+
+
+def streams(seed: Any) -> dict[str, jax.Array]:
+    """Give the random streams of a seed; what one draws never moves another.
+
+    Example:
+        >>> sorted(streams(0))
+        ['agent', 'env', 'noise', 'reset']
+    """
+    root = jax.random.key(seed)
+    return {
+        name: jax.random.fold_in(root, i)
+        for i, name in enumerate(("env", "reset", "noise", "agent"))
+    }
+
+
+class Trainer:
+    """Trains batches of lanes on one problem; compiled once for each number of lanes.
+
+    Example:
+        >>> import unperturb as up
+        >>> from unperturb.agents import Task, q_learning
+        >>> from unperturb.lab.envs.compiled import compiled_env
+        >>> cells, levels = Cells.cartpole(), RewardLevels([-1.0, 1.0])
+        >>> agent = q_learning(Task(features=4, actions=2, cells=cells.states))
+        >>> trainer = Trainer(Problem(compiled_env("CartPole-v0"), agent, levels, cells))
+        >>> lanes = [Lane(seed, noise=np.eye(2)) for seed in range(3)]
+        >>> outcomes = trainer.run(lanes, steps=500)
+        >>> len(outcomes), bool(outcomes[0].returns.sum() <= 500)
+        (3, True)
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        coded = None if problem.cells is None else compiled_cells(problem.cells)
+        self._start = jax.jit(jax.vmap(partial(_begin, problem, coded), in_axes=(None, 0)))
+        every = jax.vmap(partial(_step, problem, coded), in_axes=(None, None, 0, 0, 0))
+        self._advance = jax.jit(partial(_advance, every), donate_argnums=0)
+
+    def run(
+        self,
+        lanes: Sequence[Lane],
+        steps: int,
+        watch: Callable[[int, float], None] | None = None,
+    ) -> list[Outcome]:
+        """Run all lanes for so many steps; `watch` is told the steps made and the present score.
+
+        Random numbers belong to a stream and a step, so a result does not depend on how the steps
+        are cut into chunks.
+        """
+        hyper = self.problem.agent.hyper
+        keys, run = self._start(hyper, jnp.asarray([lane.seed for lane in lanes], jnp.uint32))
+        eyes = _Eyes(self.problem, lanes)
+        ended: list[np.ndarray] = []
+        t = 0
+        while t < steps:
+            n = int(min(steps - t, CHUNK, eyes.until_refresh))
+            run, trace = self._advance(run, eyes.lens, keys, hyper, t, n)
+            ended.append(np.asarray(trace.ended[:n]))
+            _refuse_strays(self.problem.levels, np.asarray(run.stray))
+            t += n
+            eyes.take(np.asarray(trace.code[:n]), t)
+            if watch is not None:
+                watch(t, _score(ended))
+        return _outcomes(np.concatenate(ended), eyes)
+
+
+def _seen_as(problem: Problem, coded: CompiledCells | None, observation: Any) -> Observation:
+    cell = jnp.zeros((), jnp.int32) if coded is None else coded.state(observation)
+    return Observation(problem.env.features(observation), cell)
+
+
+def _begin(
+    problem: Problem, coded: CompiledCells | None, hyper: Any, seed: Any
+) -> tuple[dict[str, jax.Array], _Run]:
+    keys = streams(seed)
+    observation, state = problem.env.reset(jax.random.fold_in(keys["reset"], 0))
+    window = None
+    if problem.smooth is not None and problem.cells is not None:
+        window = channel.empty_window(problem.cells.n, len(problem.levels), problem.smooth)
+    return keys, _Run(
+        state,
+        observation,
+        # The last number of the stream, which no step will draw.
+        problem.agent.init(hyper, jax.random.fold_in(keys["agent"], 2**32 - 1)),
+        window,
+        total=jnp.zeros(()),
+        episode=jnp.zeros((), jnp.int32),
+        stray=jnp.full((), jnp.nan),
+    )
+
+
+def _step(
+    problem: Problem,
+    coded: CompiledCells | None,
+    hyper: Any,
+    t: Any,
+    run: _Run,
+    lens: Lens,
+    keys: Any,
+) -> tuple[_Run, _Trace]:
+    env, agent, levels = problem.env, problem.agent, problem.levels
+    act_key, learn_key = jax.random.split(jax.random.fold_in(keys["agent"], t))
+    before = _seen_as(problem, coded, run.observation)
+    action = agent.act(hyper, run.agent, act_key, before, t)
+    moved = env.step(jax.random.fold_in(keys["env"], t), run.env, action)
+    chance = jax.random.uniform(jax.random.fold_in(keys["noise"], t))
+    cell = before.cell if coded is None else coded.cell(before.cell, action)
+    given = channel.pass_through(levels, lens, run.window, moved.reward, chance, cell)
+    after = _seen_as(problem, coded, moved.observation)
+    transition = Transition(before, action, given.reward, after, moved.terminated, moved.truncated)
+    learned = agent.learn(hyper, run.agent, learn_key, transition, t)
+    total = run.total + moved.reward
+    done = moved.terminated | moved.truncated
+    episode = run.episode + done
+    fresh = env.reset(jax.random.fold_in(keys["reset"], episode))
+    observation, state = jax.tree.map(
+        lambda new, old: jnp.where(done, new, old), fresh, (moved.observation, moved.state)
+    )
+    following = _Run(
+        state,
+        observation,
+        learned,
+        given.window,
+        jnp.where(done, 0.0, total),
+        episode,
+        jnp.where(given.stray & jnp.isnan(run.stray), moved.reward, run.stray),
+    )
+    code = cell * len(levels) + given.seen
+    return following, _Trace(code, jnp.where(done, total, jnp.nan))
+
+
+def _advance(
+    every: Callable[..., tuple[_Run, _Trace]],
+    run: _Run,
+    lens: Lens,
+    keys: Any,
+    hyper: Any,
+    t: Any,
+    n: Any,
+) -> tuple[_Run, _Trace]:
+    lanes = run.total.shape[0]
+    blank = _Trace(jnp.zeros((CHUNK, lanes), jnp.int32), jnp.zeros((CHUNK, lanes)))
+
+    def body(i: Any, carry: tuple[_Run, _Trace]) -> tuple[_Run, _Trace]:
+        run, trace = carry
+        run, row = every(hyper, t + i, run, lens, keys)
+        return run, jax.tree.map(
+            lambda all, one: jax.lax.dynamic_update_slice(all, one[None], (i, 0)), trace, row
+        )
+
+    result: tuple[_Run, _Trace] = jax.lax.fori_loop(0, n, body, (run, blank))
+    return result
+
+
+class _Eyes:
+    """Through what the lanes see rewards at present, and what their correctors make of it."""
+
+    def __init__(self, problem: Problem, lanes: Sequence[Lane]) -> None:
+        self._levels = problem.levels
+        self._correctors = [lane.corrector for lane in lanes]
+        by_cell = any(c is not None and c.method == "posterior" for c in self._correctors)
+        width = problem.cells.n if by_cell and problem.cells is not None else 1
+        each = [
+            channel.lens(problem.levels, lane.noise, width, lane.raw, lane.table) for lane in lanes
+        ]
+        self.lens = Lens(*map(np.stack, zip(*each, strict=True)))
+        M = len(problem.levels)
+        self.confusion = [[np.eye(M)] for _ in lanes]
+        self.estimated = [[0] for _ in lanes]
+
+    @property
+    def until_refresh(self) -> float:
+        """How many more steps all tables stay as they are."""
+        return min((c.until_refresh for c in self._correctors if c is not None), default=np.inf)
+
+    def take(self, codes: np.ndarray, t: int) -> None:
+        """Count what was observed; where C was estimated anew, take its tables."""
+        M = len(self._levels)
+        lens = None
+        for i, corrector in enumerate(self._correctors):
+            if corrector is None:
+                continue
+            cell, seen = np.divmod(codes[:, i].astype(np.int64), M)
+            before = corrector.refreshes
+            corrector.take(cell, seen, self._levels.values[seen])
+            anew = corrector.refreshes > before
+            if anew:
+                self.confusion[i].append(corrector.confusion)
+                self.estimated[i].append(t)
+            elif corrector.method != "posterior":
+                continue
+            # New arrays: the loop may still be reading the old ones.
+            lens = lens or Lens(*(array.copy() for array in self.lens))
+            tables = corrector.tables
+            lens.table[i], lens.first[i] = tables.surrogate, tables.first
+            if tables.values is not None:
+                lens.values[i] = tables.values
+        self.lens = lens or self.lens
+
+
+def _refuse_strays(levels: RewardLevels, stray: np.ndarray) -> None:
+    found = stray[~np.isnan(stray)]
+    if found.size:
+        levels.index(found)  # says what is wrong
+        raise UnknownRewardError(
+            f"reward {found[0]:g} is no level",
+            "the loop computes in float32",
+            "move the levels farther apart",
+        )
+
+
+def _score(ended: list[np.ndarray]) -> float:
+    recent = np.concatenate(ended[-5:])
+    recent = recent[~np.isnan(recent)]
+    return float(recent.mean()) if recent.size else float("nan")
+
+
+def _outcomes(ended: np.ndarray, eyes: _Eyes) -> list[Outcome]:
+    outcomes = []
+    for returns, confusion, estimated in zip(ended.T, eyes.confusion, eyes.estimated, strict=True):
+        ends = np.flatnonzero(~np.isnan(returns))
+        outcomes.append(Outcome(returns[ends], ends + 1, np.stack(confusion), np.array(estimated)))
+    return outcomes
