@@ -206,13 +206,16 @@ class RewardCorrector:
 
     @property
     def tables(self) -> Tables:
-        """What rewards are looked up in until the next estimate, for whoever compiles that."""
+        """What rewards are looked up in at present, for whoever compiles that.
+
+        All stay until the next estimate, but for the values of cells whose counts double.
+        """
         values = None if self._values is None else self._values.copy()
         return Tables(self._table.copy(), self._first.copy(), values)
 
     @property
     def until_refresh(self) -> float:
-        """How many more rewards will be looked up in these tables."""
+        """How many more rewards there are until the next estimate."""
         return max(self._due - self._since_refresh, self.d_min - self.steps, 1)
 
     def __call__(
@@ -247,15 +250,15 @@ class RewardCorrector:
         self._since_refresh += len(seen)
         if self._since_refresh >= self._due and self.steps >= self.d_min:
             self.refresh()
-        if not self.ready and self._window is None:
-            return given.copy()
-        if self.ready:
-            self.corrected += len(seen)
-        if self._until is not None:
+        elif self._until is not None:
             np.subtract.at(self._until, cell, 1)
             due = self._until[cell] <= 0
             if due.any():
                 self._renew(np.unique(cell[due]))
+        if not self.ready and self._window is None:
+            return given.copy()
+        if self.ready:
+            self.corrected += len(seen)
         return self._correct(cell, seen)
 
     def one(
@@ -277,16 +280,16 @@ class RewardCorrector:
         self._since_refresh += 1
         if self._since_refresh >= self._due and self.steps >= self.d_min:
             self.refresh()
+        elif self._until is not None:
+            self._until[cell] -= 1
+            if self._until[cell] <= 0:
+                self._renew(np.array([cell]))
         if not self.ready and self._window is None:
             return float(reward)
         if self.ready:
             self.corrected += 1
         if self._quick is not None:
             return self._quick[seen]
-        if self._until is not None:
-            self._until[cell] -= 1
-            if self._until[cell] <= 0:
-                self._renew(np.array([cell]))
         if self._quick_values is not None:
             value = float(self._quick_values[cell])
             return value if value == value else self._quick_first[seen]
@@ -385,7 +388,11 @@ class RewardCorrector:
         rows = self.counts.rows(cells)
         C = np.asarray(self.estimator.confusion_)
         C = C if C.ndim == 2 else C[self._group(cells)]
-        posterior = level_posterior(rows, C, np.asarray(self.estimator.level_frequencies_))
+        if self._chunk is None:
+            posterior = level_posterior(rows, C, np.asarray(self.estimator.level_frequencies_))
+        else:  # a stream knows more of these cells than the counts, which fade
+            known = np.asarray(self.estimator.posterior_)[cells]
+            posterior = level_posterior(self._chunk.rows(cells), C, known)
         for i, cell in enumerate(cells.tolist()):
             if cell in self._anchors:
                 posterior[i] = np.eye(len(self.levels))[self._anchors[cell]]
@@ -481,6 +488,8 @@ class RewardCorrector:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave; the settings must be the same."""
         missing = {"config", "counters", "table"} - set(state)
+        if "values" in state:
+            missing |= {"first", "until"} - set(state)
         if missing:
             raise StateMismatchError(
                 f"the state has no {', '.join(sorted(missing))}",
@@ -509,9 +518,11 @@ class RewardCorrector:
     def _check_shapes(self, state: Mapping[str, Any]) -> None:
         M, table = len(self.levels), np.shape(state["table"])
         grouped = self._groups is not None and len(table) == 2 and table[0] > self._groups.max()
+        by_level = (table[0], M) if grouped else (M,)
         for name, shape in (
             ("counters", (_COUNTERS,)),
-            ("table", (table[0], M) if grouped else (M,)),
+            ("table", by_level),
+            ("first", by_level),
             ("values", (self.cells.n,)),
             ("until", (self.cells.n,)),
         ):
@@ -536,8 +547,8 @@ class RewardCorrector:
         self._due = self._interval()
         self._table = np.array(state["table"])
         self._values = np.array(state["values"]) if "values" in state else None
-        self._first = np.array(state["first"]) if "first" in state else self._table
-        self._until = np.array(state["until"]) if "until" in state else None
+        self._first = self._table if self._values is None else np.array(state["first"])
+        self._until = None if self._values is None else np.array(state["until"])
         self._look_up()
 
     def _parts(self) -> dict[str, Any]:

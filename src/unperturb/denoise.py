@@ -34,7 +34,7 @@ def mixed_cells(counts: Array, confusion: Array) -> Array:
 def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -> Array:
     """Give the chance of each true level for each cell, by Bayes' rule from a C that is given.
 
-    `confusion` may have a leading axis with one entry per cell.
+    `confusion` and `level_frequencies` may have a leading axis with one entry per cell.
 
     Example:
         >>> import numpy as np

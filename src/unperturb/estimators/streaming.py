@@ -142,6 +142,8 @@ class StreamingDawidSkene(Estimator):
             evidence[:, cells] = 0
             seen[cells] = 0
             self._stream = self._stream._replace(evidence=evidence, seen=seen)
+            self.posterior_ = np.array(self.posterior_)
+            self.posterior_[cells] = self.level_frequencies_
 
     def _take(self, table: Array, stream: Stream) -> Self:
         xp = namespace(table)
