@@ -356,6 +356,7 @@ class RewardCorrector:
         except SingularConfusionError:
             # Without n_eff an early estimate may have no inverse; the last good table stays.
             return self
+        self._first = self._table
         if self.method == "posterior":
             # Most cells of a grid are never visited; they keep NaN and cost nothing.
             busy = np.flatnonzero(table @ np.ones(len(self.levels)))
