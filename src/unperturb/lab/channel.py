@@ -38,7 +38,8 @@ class Window(NamedTuple):
     """The last observed levels of each cell, for the paper's variance reduction.
 
     Attributes:
-        ring: The levels, (cells, size).
+        ring: The levels, (cells, size + 1): one slot more than the window has, for the level that
+            is about to leave it.
         visits: How often each cell was visited, (cells,).
         counts: How often each level stands in the ring of each cell, (cells, M).
     """
@@ -62,10 +63,10 @@ def empty_window(cells: int, M: int, size: int) -> Window:
 
     Example:
         >>> empty_window(cells=10, M=2, size=100).ring.shape
-        (10, 100)
+        (10, 101)
     """
     return Window(
-        jnp.full((cells, size), M, jnp.int8),
+        jnp.full((cells, size + 1), M, jnp.int8),
         jnp.zeros(cells, jnp.int32),
         jnp.zeros((cells, M), jnp.float32),
     )
@@ -104,17 +105,16 @@ def pass_through(
 
 
 def _remember(window: Window, cell: Any, seen: Any) -> Window:
-    size = window.ring.shape[1]
-    place = window.visits[cell] % size
-    # A slot that was never written holds M, which lies outside the table and is dropped.
-    counts = window.counts.at[cell, window.ring[cell, place].astype(jnp.int32)].add(
-        -1.0, mode="drop"
-    )
-    return Window(
-        window.ring.at[cell, place].set(seen.astype(jnp.int8)),
-        window.visits.at[cell].add(1),
-        counts.at[cell, seen].add(1.0),
-    )
+    # XLA copies a whole array that is read before it is written, so each is written first. What
+    # leaves the window is read from the slot that comes next. A slot that was never written holds
+    # M, which lies outside the table and is dropped.
+    slots = window.ring.shape[1]
+    visits = window.visits.at[cell].add(1)
+    place = visits[cell] % slots
+    ring = window.ring.at[cell, place].set(seen.astype(jnp.int8))
+    left = ring[cell, (place + 1) % slots].astype(jnp.int32)
+    counts = window.counts.at[cell, seen].add(1.0).at[cell, left].add(-1.0, mode="drop")
+    return Window(ring, visits, counts)
 
 
 def lens(

@@ -180,7 +180,7 @@ def _begin(
     window = None
     if problem.smooth is not None and problem.cells is not None:
         window = channel.empty_window(problem.cells.n, len(problem.levels), problem.smooth)
-    return keys, _Run(
+    run = _Run(
         state,
         observation,
         # The last number of the stream, which no step will draw.
@@ -190,6 +190,15 @@ def _begin(
         episode=jnp.zeros((), jnp.int32),
         stray=jnp.full((), jnp.nan),
     )
+    return keys, jax.tree.map(_strong, run)
+
+
+def _strong(array: Any) -> Any:
+    """Fix the type, which the loop would fix anyhow: at its second call it compiled anew."""
+    array = jnp.asarray(array)
+    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
+        return array
+    return jax.lax.convert_element_type(array, array.dtype)
 
 
 def _step(
