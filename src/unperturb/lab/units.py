@@ -1,0 +1,240 @@
+"""A unit of work: one run, described by settings that JSON can hold and that determine its result.
+
+The settings name the problem (environment, agent, levels, cells), the noise, and what the agent is
+shown; from them, and from nothing else, the lane of the training loop is made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from unperturb import confusion
+from unperturb.cells import Cells
+from unperturb.corrector import RewardCorrector
+from unperturb.errors import InvalidOptionError
+from unperturb.estimators import DawidSkene, MajorityVote
+from unperturb.estimators.beliefs import Prior
+from unperturb.lab.records import Settings
+from unperturb.levels import RewardLevels
+from unperturb.surrogate import surrogate_values
+
+Reward = Literal["true", "noisy", "known", "estimated", "noisy+vrt", "estimated+vrt", "posterior"]
+REWARDS: tuple[Reward, ...] = get_args(Reward)
+NOISES = ("binary", "symmetric", "rand-one", "rand-all")
+SMOOTH = 100
+"""The paper's variance reduction: the mean of the last so many rewards of the same (s, a)."""
+_PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth")
+
+
+class Preset(NamedTuple):
+    """What the paper settles for an environment.
+
+    Attributes:
+        levels: The reward levels.
+        cells: Which transitions share a true reward.
+        noise: How rewards are perturbed unless told otherwise.
+        by_step: Whether the score of an episode is its mean reward per step.
+    """
+
+    levels: RewardLevels
+    cells: Cells
+    noise: str
+    by_step: bool = False
+
+
+@lru_cache
+def preset(env: str) -> Preset | None:
+    """Give what the paper settles for an environment, or None for one that is not in it.
+
+    Example:
+        >>> preset("CartPole-v0").noise
+        'binary'
+    """
+    if env in ("CartPole-v0", "CartPole-v1"):
+        return Preset(RewardLevels([-1.0, 1.0]), Cells.cartpole(), "binary")
+    if env == "Pendulum-v1":
+        levels = RewardLevels.uniform(-17, 0, 17, value="upper")
+        return Preset(levels, Cells.pendulum(), "rand-one", by_step=True)
+    return None
+
+
+def unit(
+    env: str,
+    agent: str,
+    steps: int,
+    seed: int,
+    reward: Reward = "true",
+    noise: str | None = None,
+    weight: float = 0.0,
+    prior: Prior | None = None,
+    smooth: int | None = None,
+    hyper: Mapping[str, float] | None = None,
+    levels: RewardLevels | None = None,
+    cells: Cells | None = None,
+) -> dict[str, Any]:
+    """Describe one run. `prior` is an assumption handed to the estimator; None makes none.
+
+    Example:
+        >>> unit("CartPole-v0", "dqn", 10_000, seed=0, reward="noisy", weight=0.3)["noise"]
+        'binary'
+    """
+    if reward not in REWARDS:
+        raise InvalidOptionError(
+            f"reward {reward!r}", f"an agent is shown one of {', '.join(REWARDS)}", "pass one"
+        )
+    known = preset(env)
+    if known is None and levels is None:
+        raise InvalidOptionError(
+            f"the reward levels of {env} are not known",
+            "noise is drawn between levels",
+            "pass levels=RewardLevels([...])",
+        )
+    levels = levels or (known.levels if known else None)
+    cells = cells or (known.cells if known else None)
+    assert levels is not None
+    # Without noise all rewards are the same run; with it, what is not used is left out.
+    perturbed = reward != "true"
+    corrected = reward in ("estimated", "estimated+vrt", "posterior")
+    if smooth is None and reward.endswith("+vrt"):
+        smooth = SMOOTH
+    return {
+        "env": env,
+        "agent": agent,
+        "hyper": dict(hyper or {}),
+        "steps": int(steps),
+        "levels": levels.config(),
+        "cells": None if cells is None else cells.config(),
+        "smooth": smooth if perturbed else None,
+        "noise": (noise or (known.noise if known else "binary")) if perturbed else "none",
+        "weight": float(weight) if perturbed else 0.0,
+        "reward": reward,
+        "prior": prior if corrected else None,
+        "seed": int(seed),
+    }
+
+
+def problem_key(settings: Settings) -> str:
+    """Name the problem: units with the same name share a compilation.
+
+    Example:
+        >>> one, two = (unit("CartPole-v0", "dqn", 100, seed) for seed in (0, 1))
+        >>> problem_key(one) == problem_key(two)
+        True
+    """
+    return json.dumps({name: settings[name] for name in _PROBLEM}, sort_keys=True)
+
+
+def noise_matrix(settings: Settings) -> np.ndarray:
+    """Give the C of a unit. A random one belongs to the seed, whatever the agent is shown.
+
+    Example:
+        >>> noise_matrix(unit("CartPole-v0", "dqn", 100, 0, reward="noisy", weight=0.3))
+        array([[1. , 0. ],
+               [0.3, 0.7]])
+    """
+    M = len(RewardLevels.from_config(settings["levels"]))
+    kind, weight = settings["noise"], settings["weight"]
+    rng = np.random.default_rng([settings["seed"], round(weight * 1000)])
+    if kind == "none":
+        return np.eye(M)
+    if kind == "binary" and M == 2:
+        return confusion.binary(e_minus=0.0, e_plus=weight).matrix
+    if kind == "symmetric":
+        return confusion.symmetric(M, weight).matrix
+    if kind == "rand-one":
+        return confusion.rand_one(M, weight, rng).matrix
+    if kind == "rand-all":
+        return confusion.rand_all(M, weight, rng).matrix
+    raise InvalidOptionError(
+        f"noise {kind!r} for {M} levels",
+        f"it is one of {', '.join(NOISES)}, and binary needs two levels",
+        "pass --noise symmetric",
+    )
+
+
+def corrector_of(settings: Settings) -> RewardCorrector | None:
+    """Build what estimates C in a unit; None where nothing is estimated.
+
+    "estimated" is the paper's: the vote, and the plain inverse. "posterior" is the library's
+    default estimator with the posterior mean of each cell.
+
+    Example:
+        >>> corrector_of(unit("CartPole-v0", "dqn", 100, 0, "posterior", weight=0.3)).method
+        'posterior'
+    """
+    reward, prior = settings["reward"], settings["prior"] or "diagonal"
+    if reward not in ("estimated", "estimated+vrt", "posterior"):
+        return None
+    levels = RewardLevels.from_config(settings["levels"])
+    if settings["cells"] is None:
+        raise InvalidOptionError(
+            f"reward {reward!r} without cells", "C is estimated from cells", "pass --bins"
+        )
+    cells = Cells.from_config(settings["cells"])
+    if reward == "posterior":
+        return RewardCorrector(levels, cells, DawidSkene(prior=prior), method="posterior")
+    return RewardCorrector(levels, cells, MajorityVote(prior=prior), n_eff=None)
+
+
+@lru_cache(maxsize=8)
+def _trainer(key: str) -> Any:
+    # JAX is needed by whoever trains, not by whoever reads records.
+    from unperturb.agents import AGENTS, Task
+    from unperturb.lab.envs.compiled import compiled_env
+    from unperturb.lab.training import Problem, Trainer
+
+    settings = json.loads(key)
+    env = compiled_env(settings["env"])
+    levels = RewardLevels.from_config(settings["levels"])
+    cells = None if settings["cells"] is None else Cells.from_config(settings["cells"])
+    task = Task(
+        env.width, *env.actions, cells=0 if cells is None else cells.states
+    )
+    agent = AGENTS[settings["agent"]](task, settings["steps"])
+    hyper = agent.hyper._replace(**settings["hyper"])
+    return Trainer(Problem(env, agent._replace(hyper=hyper), levels, cells, settings["smooth"]))
+
+
+def trainer_of(settings: Settings) -> Any:
+    """Give the trainer of a unit's problem; the same one for the same problem."""
+    return _trainer(problem_key(settings))
+
+
+def lane_of(settings: Settings) -> Any:
+    """Build the lane of a unit."""
+    from unperturb.lab.training import Lane
+
+    C = noise_matrix(settings)
+    values = RewardLevels.from_config(settings["levels"]).values
+    return Lane(
+        settings["seed"],
+        C,
+        raw=settings["reward"] == "true",
+        table=surrogate_values(C, values) if settings["reward"] == "known" else None,
+        corrector=corrector_of(settings),
+    )
+
+
+def score(settings: Settings, returns: np.ndarray, ends: np.ndarray, last: int = 30) -> float:
+    """Give the mean true score of the last episodes; NaN where none ended.
+
+    Example:
+        >>> score({"env": "CartPole-v0"}, np.array([10.0, 20.0]), np.array([10, 30]))
+        15.0
+    """
+    scores = episode_scores(settings, returns, ends)[-last:]
+    return float(scores.mean()) if scores.size else math.nan
+
+
+def episode_scores(settings: Settings, returns: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Give the true score of each episode: its return, or on Pendulum its mean reward per step."""
+    known = preset(settings["env"])
+    if known is not None and known.by_step:
+        return np.asarray(returns / np.diff(ends, prepend=0))
+    return np.asarray(returns)
