@@ -75,8 +75,8 @@ def choice_rooms(walk=0):
     )
 
 
-TARGETS = np.array([[1.0, 0.25], [-1.0, 0.75]])
-LOW, HIGH = (-2.0, 0.0), (2.0, 1.0)
+TARGETS = np.array([[0.5, 0.25], [-0.5, 0.75]])
+LOW, HIGH = (-1.0, 0.0), (1.0, 1.0)
 
 
 def point_rooms():
@@ -87,7 +87,7 @@ def point_rooms():
 
 def inward(away):
     """Measure distances in halves of the bounds."""
-    return away / np.array([2.0, 0.5])
+    return away / np.array([1.0, 0.5])
 
 
 def lanes(levels, weight, actions, seeds=2):

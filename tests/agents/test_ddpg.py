@@ -32,7 +32,7 @@ def learned(state: State):
 
 @pytest.fixture(scope="module")
 def rooms():
-    hyper = Hyper(learning_rate=1e-3, gamma=probes.GAMMA, soft_target=0.02, sigma=10.0)
+    hyper = Hyper(learning_rate=1e-3, gamma=probes.GAMMA, soft_target=0.02, sigma=7.0)
     return probes.train_points(lambda task, steps: ddpg(task, steps, hyper), learned)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +18,14 @@ class Bounds(NamedTuple):
     middle: np.ndarray
     half: np.ndarray
 
-    def outward(self, action: jax.Array) -> jax.Array:
-        """Give the action that the environment knows."""
-        return jnp.asarray(self.middle + self.half * action)
+    def outward(self, action: jax.Array, noise: Any = 0.0) -> jax.Array:
+        """Give the action that the environment knows; noise is measured in its units."""
+        most: jax.Array = jnp.clip(
+            self.middle + self.half * action + noise,
+            self.middle - self.half,
+            self.middle + self.half,
+        )
+        return most
 
     def inward(self, transition: Transition) -> Transition:
         """Give the transition with the action that the agent knows."""

@@ -79,7 +79,8 @@ def wander(hyper: Hyper, key: Any, noise: jax.Array) -> jax.Array:
 def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     """Build DDPG; a run of fewer steps than the replay buffer holds gets a smaller one.
 
-    Inside, actions lie in [-1, 1].
+    Inside, actions lie in [-1, 1]. The noise that is added to them is measured in the units of the
+    environment, as in keras-rl.
 
     Example:
         >>> task = Task(features=3, actions=1, low=(-2.0,), high=(2.0,))
@@ -104,7 +105,7 @@ def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
 
     def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
         chosen = jnp.tanh(mlp(state.nets.actor, observation.features[:, None])[:, 0])
-        return scale.outward(jnp.clip(chosen + state.noise, -1.0, 1.0))
+        return scale.outward(chosen, state.noise)
 
     def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
         buffer = replay.store(state.buffer, scale.inward(transition), t)

@@ -85,7 +85,8 @@ def q_value(nets: Nets, observation: jax.Array, action: jax.Array) -> jax.Array:
 def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     """Build NAF; a run of fewer steps than the replay buffer holds gets a smaller one.
 
-    Inside, actions lie in [-1, 1].
+    Inside, actions lie in [-1, 1]. The noise that is added to them is measured in the units of the
+    environment, as in keras-rl.
 
     Example:
         >>> task = Task(features=3, actions=2, low=(-2.0, -1.0), high=(2.0, 1.0))
@@ -115,7 +116,7 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
 
     def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
         chosen = jnp.tanh(mlp(state.nets.best, observation.features[:, None])[:, 0])
-        return scale.outward(jnp.clip(chosen + state.noise, -1.0, 1.0))
+        return scale.outward(chosen, state.noise)
 
     def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
         buffer = replay.store(state.buffer, scale.inward(transition), t)
