@@ -192,14 +192,15 @@ class Training:
         """Go on for so many steps; `watch` is told the steps made and the present score."""
         end = self.t + steps
         while self.t < end:
-            n = int(min(end - self.t, CHUNK, self._eyes.until_refresh))
+            n = int(min(end - self.t, CHUNK - self.t % CHUNK, self._eyes.until_refresh))
             self._run, trace = self._trainer._advance(
                 self._run, self._eyes.lens, self._keys, self._hyper, self.t, n
             )
-            self._ended.append(np.asarray(trace.ended[:n]))
+            # Cut in NumPy: JAX would compile a slice for each n.
+            self._ended.append(np.asarray(trace.ended)[:n])
             _refuse_strays(self._trainer.problem.levels, np.asarray(self._run.stray))
             self.t += n
-            self._eyes.take(np.asarray(trace.code[:n]), self.t)
+            self._eyes.take(np.asarray(trace.code)[:n], self.t)
             if watch is not None:
                 watch(self.t, _score(self._ended))
         return self
@@ -320,11 +321,21 @@ class _Eyes:
         M = len(problem.levels)
         self.confusion = [[np.eye(M)] for _ in lanes]
         self.estimated = [[0] for _ in lanes]
+        # What each corrector has not counted yet. The values of its cells depend on when it counts,
+        # so it does that at steps of its own, whatever other lanes the chunks are cut for.
+        self._waiting: list[list[np.ndarray]] = [[] for _ in lanes]
 
     @property
     def until_refresh(self) -> float:
-        """How many more steps all tables stay as they are."""
-        return min((c.until_refresh for c in self._correctors if c is not None), default=np.inf)
+        """How many more steps there are until some corrector estimates C."""
+        return min(
+            (
+                corrector.until_refresh - sum(map(len, waiting))
+                for corrector, waiting in zip(self._correctors, self._waiting, strict=True)
+                if corrector is not None
+            ),
+            default=np.inf,
+        )
 
     def take(self, codes: np.ndarray, t: int) -> None:
         """Count what was observed; where C was estimated anew, take its tables."""
@@ -333,7 +344,12 @@ class _Eyes:
         for i, corrector in enumerate(self._correctors):
             if corrector is None:
                 continue
-            cell, seen = np.divmod(codes[:, i].astype(np.int64), M)
+            self._waiting[i].append(codes[:, i])
+            own = np.concatenate(self._waiting[i]).astype(np.int64)
+            if len(own) < corrector.until_refresh and t % CHUNK:
+                continue
+            self._waiting[i] = []
+            cell, seen = np.divmod(own, M)
             before = corrector.refreshes
             corrector.take(cell, seen, self._levels.values[seen])
             anew = corrector.refreshes > before
