@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -139,6 +139,10 @@ class Trainer:
         every = jax.vmap(partial(_step, problem, coded), in_axes=(None, None, 0, 0, 0))
         self._advance = jax.jit(partial(_advance, every), donate_argnums=0)
 
+    def start(self, lanes: Sequence[Lane]) -> Training:
+        """Put all lanes at their first step, for whoever wants to stop on the way."""
+        return Training(self, lanes)
+
     def run(
         self,
         lanes: Sequence[Lane],
@@ -150,21 +154,60 @@ class Trainer:
         Random numbers belong to a stream and a step, so a result does not depend on how the steps
         are cut into chunks.
         """
-        hyper = self.problem.agent.hyper
-        keys, run = self._start(hyper, jnp.asarray([lane.seed for lane in lanes], jnp.uint32))
-        eyes = _Eyes(self.problem, lanes)
-        ended: list[np.ndarray] = []
-        t = 0
-        while t < steps:
-            n = int(min(steps - t, CHUNK, eyes.until_refresh))
-            run, trace = self._advance(run, eyes.lens, keys, hyper, t, n)
-            ended.append(np.asarray(trace.ended[:n]))
-            _refuse_strays(self.problem.levels, np.asarray(run.stray))
-            t += n
-            eyes.take(np.asarray(trace.code[:n]), t)
+        return self.start(lanes).advance(steps, watch).outcomes()
+
+
+class Training:
+    """A batch of lanes on its way; `Trainer.start` gives it.
+
+    Attributes:
+        t: The steps made.
+
+    Example:
+        >>> from unperturb.agents import Task, q_learning
+        >>> from unperturb.lab.envs.compiled import compiled_env
+        >>> cells, levels = Cells.cartpole(), RewardLevels([-1.0, 1.0])
+        >>> agent = q_learning(Task(features=4, actions=2, cells=cells.states))
+        >>> trainer = Trainer(Problem(compiled_env("CartPole-v0"), agent, levels, cells))
+        >>> training = trainer.start([Lane(seed=0, noise=np.eye(2))]).advance(10)
+        >>> training.t, training.agents.shape  # the state of Q-Learning is its table
+        (10, (1, 6400, 2))
+    """
+
+    def __init__(self, trainer: Trainer, lanes: Sequence[Lane]) -> None:
+        self._trainer = trainer
+        self._hyper = trainer.problem.agent.hyper
+        seeds = jnp.asarray([lane.seed for lane in lanes], jnp.uint32)
+        self._keys, self._run = trainer._start(self._hyper, seeds)
+        self._eyes = _Eyes(trainer.problem, lanes)
+        self._ended: list[np.ndarray] = []
+        self.t = 0
+
+    @property
+    def agents(self) -> Any:
+        """What the agents know, with an axis for the lanes; the next step uses these arrays up."""
+        return self._run.agent
+
+    def advance(self, steps: int, watch: Callable[[int, float], None] | None = None) -> Self:
+        """Go on for so many steps; `watch` is told the steps made and the present score."""
+        end = self.t + steps
+        while self.t < end:
+            n = int(min(end - self.t, CHUNK - self.t % CHUNK, self._eyes.until_refresh))
+            self._run, trace = self._trainer._advance(
+                self._run, self._eyes.lens, self._keys, self._hyper, self.t, n
+            )
+            # Cut in NumPy: JAX would compile a slice for each n.
+            self._ended.append(np.asarray(trace.ended)[:n])
+            _refuse_strays(self._trainer.problem.levels, np.asarray(self._run.stray))
+            self.t += n
+            self._eyes.take(np.asarray(trace.code)[:n], self.t)
             if watch is not None:
-                watch(t, _score(ended))
-        return _outcomes(np.concatenate(ended), eyes)
+                watch(self.t, _score(self._ended))
+        return self
+
+    def outcomes(self) -> list[Outcome]:
+        """Give what came of each lane so far."""
+        return _outcomes(np.concatenate(self._ended), self._eyes)
 
 
 def _seen_as(problem: Problem, coded: CompiledCells | None, observation: Any) -> Observation:
@@ -190,15 +233,14 @@ def _begin(
         episode=jnp.zeros((), jnp.int32),
         stray=jnp.full((), jnp.nan),
     )
-    return keys, jax.tree.map(_strong, run)
+    # A type that JAX holds for provisional becomes firm in the loop, which would then be compiled
+    # a second time.
+    return keys, jax.tree.map(_firm, run)
 
 
-def _strong(array: Any) -> Any:
-    """Fix the type, which the loop would fix anyhow: at its second call it compiled anew."""
-    array = jnp.asarray(array)
-    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
-        return array
-    return jax.lax.convert_element_type(array, array.dtype)
+def _firm(leaf: Any) -> Any:
+    leaf = jnp.asarray(leaf)
+    return jax.lax.convert_element_type(leaf, leaf.dtype)
 
 
 def _step(
@@ -279,11 +321,21 @@ class _Eyes:
         M = len(problem.levels)
         self.confusion = [[np.eye(M)] for _ in lanes]
         self.estimated = [[0] for _ in lanes]
+        # What each corrector has not counted yet. The values of its cells depend on when it counts,
+        # so it does that at steps of its own, whatever other lanes the chunks are cut for.
+        self._waiting: list[list[np.ndarray]] = [[] for _ in lanes]
 
     @property
     def until_refresh(self) -> float:
-        """How many more steps all tables stay as they are."""
-        return min((c.until_refresh for c in self._correctors if c is not None), default=np.inf)
+        """How many more steps there are until some corrector estimates C."""
+        return min(
+            (
+                corrector.until_refresh - sum(map(len, waiting))
+                for corrector, waiting in zip(self._correctors, self._waiting, strict=True)
+                if corrector is not None
+            ),
+            default=np.inf,
+        )
 
     def take(self, codes: np.ndarray, t: int) -> None:
         """Count what was observed; where C was estimated anew, take its tables."""
@@ -292,7 +344,12 @@ class _Eyes:
         for i, corrector in enumerate(self._correctors):
             if corrector is None:
                 continue
-            cell, seen = np.divmod(codes[:, i].astype(np.int64), M)
+            self._waiting[i].append(codes[:, i])
+            own = np.concatenate(self._waiting[i]).astype(np.int64)
+            if len(own) < corrector.until_refresh and t % CHUNK:
+                continue
+            self._waiting[i] = []
+            cell, seen = np.divmod(own, M)
             before = corrector.refreshes
             corrector.take(cell, seen, self._levels.values[seen])
             anew = corrector.refreshes > before

@@ -1,0 +1,140 @@
+"""NAF: a Q-function that is quadratic in the action, so its best action is known (Gu et al., 2016).
+
+    Q(s, a) = V(s) + A(s, a),   A(s, a) = -1/2 (a - mu(s))^T L(s) L(s)^T (a - mu(s))
+
+L is lower triangular, and exponentials on its diagonal keep L L^T positive definite: the best
+action is mu(s), and it is worth V(s).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from unperturb.agents import replay
+from unperturb.agents.base import Agent, Observation, Task, Transition
+from unperturb.agents.bounds import bounds
+from unperturb.agents.exploration import ornstein_uhlenbeck
+from unperturb.agents.networks import Params, init_mlp, mlp
+from unperturb.agents.optimiser import Moments, adam, clipped, no_moments, towards
+
+HIDDEN = (16, 16, 16)
+CURVATURE = (32, 32, 32)
+BATCH = 32
+CAPACITY = 100_000
+
+
+class Hyper(NamedTuple):
+    """The numbers of NAF, by default the paper's."""
+
+    learning_rate: Any = 5e-4
+    gamma: Any = 0.99
+    soft_target: Any = 1e-3
+    warm_up: Any = 100
+    clip: Any = 1.0
+    theta: Any = 0.15
+    sigma: Any = 0.3
+    dt: Any = 0.01
+
+
+class Nets(NamedTuple):
+    """The nets for V, mu and the entries of L. All are parts of one Q and learn from one loss."""
+
+    value: Params
+    best: Params
+    curvature: Params
+
+
+class State(NamedTuple):
+    """The nets, the slow copy of V, Adam's moments, what was lived through, and the noise."""
+
+    nets: Nets
+    target: Params
+    moments: Moments
+    buffer: jax.Array
+    noise: jax.Array
+
+
+def advantage(entries: jax.Array, away: jax.Array) -> jax.Array:
+    """Give A for the entries of L, row by row (n (n + 1) / 2, batch), and a - mu (n, batch).
+
+    Example:
+        >>> entries = jnp.log(jnp.array([[1.0], [1.0], [3.0]]))  # L = [[1, 0], [0, 3]]
+        >>> advantage(entries, jnp.array([[2.0], [1.0]]))  # -(4 + 9) / 2
+        Array([-6.5], dtype=float32)
+    """
+    n, total, place = away.shape[0], jnp.zeros(away.shape[1]), 0
+    rows: list[list[jax.Array]] = []
+    for i in range(n):
+        rows.append([entries[place + j] for j in range(i)] + [jnp.exp(entries[place + i])])
+        place += i + 1
+    for j in range(n):
+        # The j-th number of L^T (a - mu).
+        total += sum(rows[i][j] * away[i] for i in range(j, n)) ** 2
+    return -0.5 * total
+
+
+def q_value(nets: Nets, observation: jax.Array, action: jax.Array) -> jax.Array:
+    """Give Q for columns of observations and actions, (batch,)."""
+    away = action - jnp.tanh(mlp(nets.best, observation))
+    return mlp(nets.value, observation)[0] + advantage(mlp(nets.curvature, observation), away)
+
+
+def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
+    """Build NAF; a run of fewer steps than the replay buffer holds gets a smaller one.
+
+    Inside, actions lie in [-1, 1]. The noise that is added to them is measured in the units of the
+    environment, as in keras-rl.
+
+    Example:
+        >>> task = Task(features=3, actions=2, low=(-2.0, -1.0), high=(2.0, 1.0))
+        >>> agent = naf(task, steps=10_000)
+        >>> agent.init(agent.hyper, jax.random.key(0)).nets.curvature[-1][0].shape
+        (3, 32)
+    """
+    scale = bounds(task)
+    capacity = min(CAPACITY, steps)
+    entries = task.actions * (task.actions + 1) // 2
+
+    def wander(hyper: Hyper, key: Any, noise: jax.Array) -> jax.Array:
+        return ornstein_uhlenbeck(key, noise, hyper.theta, hyper.sigma, hyper.dt)
+
+    def init(hyper: Hyper, key: Any) -> State:
+        keys = jax.random.split(key, 4)
+        nets = Nets(
+            init_mlp(keys[0], [task.features, *HIDDEN, 1]),
+            init_mlp(keys[1], [task.features, *HIDDEN, task.actions]),
+            init_mlp(keys[2], [task.features, *CURVATURE, entries]),
+        )
+        # The target is a copy: two names of one array can't both be given to the compiler.
+        target = jax.tree.map(jnp.copy, nets.value)
+        buffer = replay.empty(capacity, task.features, task.actions)
+        noise = wander(hyper, keys[3], jnp.zeros(task.actions))
+        return State(nets, target, no_moments(nets), buffer, noise)
+
+    def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
+        chosen = jnp.tanh(mlp(state.nets.best, observation.features[:, None])[:, 0])
+        return scale.outward(chosen, state.noise)
+
+    def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
+        buffer = replay.store(state.buffer, scale.inward(transition), t)
+        sample_key, noise_key = jax.random.split(key)
+        batch = replay.sample_continuous(buffer, sample_key, t, BATCH, task.features)
+        after = mlp(state.target, batch.next_observation)[0]
+        wanted = batch.reward + hyper.gamma * (1 - batch.terminated) * after
+
+        def loss(nets: Nets) -> jax.Array:
+            return jnp.mean((q_value(nets, batch.observation, batch.action) - wanted) ** 2)
+
+        gradient = clipped(jax.grad(loss)(state.nets), hyper.clip)
+        # During warm-up the step size is zero: a branch here would copy the buffer.
+        rate = jnp.where(t >= hyper.warm_up, hyper.learning_rate, 0.0)
+        nets, moments = adam(state.nets, gradient, state.moments, rate, t)
+        target = towards(state.target, nets.value, hyper.soft_target)
+        ended = transition.terminated | transition.truncated
+        noise = wander(hyper, noise_key, jnp.where(ended, 0.0, state.noise))
+        return State(nets, target, moments, buffer, noise)
+
+    return Agent("naf", Hyper() if hyper is None else hyper, init, act, learn)

@@ -1,0 +1,53 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import probes
+import pytest
+
+from unperturb.agents.naf import Hyper, Nets, State, advantage, naf, q_value
+from unperturb.agents.networks import init_mlp, mlp
+
+
+def test_the_advantage_by_its_formula():
+    rng = np.random.default_rng(0)
+    entries, away = rng.normal(size=(6, 4)), rng.normal(size=(3, 4))
+    expected = []
+    for b in range(4):
+        L = np.zeros((3, 3))
+        L[np.tril_indices(3)] = entries[:, b]
+        L[np.diag_indices(3)] = np.exp(np.diag(L))
+        expected.append(-0.5 * away[:, b] @ L @ L.T @ away[:, b])
+    np.testing.assert_allclose(
+        advantage(jnp.asarray(entries), jnp.asarray(away)), expected, rtol=1e-5
+    )
+
+
+def test_the_best_action_is_mu_and_is_worth_v():
+    keys = jax.random.split(jax.random.key(0), 3)
+    nets = Nets(init_mlp(keys[0], [2, 1]), init_mlp(keys[1], [2, 2]), init_mlp(keys[2], [2, 3]))
+    seen = jnp.array([[0.3], [-0.8]])
+    best = jnp.tanh(mlp(nets.best, seen))
+    np.testing.assert_allclose(q_value(nets, seen, best), mlp(nets.value, seen)[0], rtol=1e-6)
+    tried = best + 0.3 * jax.random.normal(jax.random.key(1), (2, 50))
+    assert (q_value(nets, jnp.tile(seen, (1, 50)), tried) < mlp(nets.value, seen)[0]).all()
+
+
+def learned(state: State):
+    V = np.asarray(mlp(state.nets.value, probes.SEEN)[0])
+    return V, np.asarray(jnp.tanh(mlp(state.nets.best, probes.SEEN)))
+
+
+@pytest.fixture(scope="module")
+def rooms():
+    hyper = Hyper(learning_rate=1e-3, gamma=probes.GAMMA, soft_target=0.02, sigma=7.0)
+    return probes.train_points(lambda task, steps: naf(task, steps, hyper), learned)
+
+
+@pytest.mark.parametrize("reward", probes.REWARDS)
+def test_the_value_of_each_room_is_learned(rooms, reward):
+    probes.check_values(rooms, reward)
+
+
+@pytest.mark.parametrize("reward", probes.REWARDS)
+def test_the_right_point_is_found_in_each_room(rooms, reward):
+    probes.check_points(rooms, reward)
