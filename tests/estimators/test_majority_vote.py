@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from count_tables import draw, error
+from unperturb.errors import InvalidPriorError
 from unperturb.estimators import DawidSkene, MajorityVote
 from unperturb.estimators.majority_vote import majority_vote
 
@@ -79,3 +80,19 @@ def test_it_works_inside_jit(shape):
     table = np.random.default_rng(0).integers(0, 9, size=shape).astype(float)
     for mine, theirs in zip(majority_vote(table), jax.jit(majority_vote)(table), strict=True):
         np.testing.assert_allclose(theirs, mine, rtol=1e-6)
+
+
+def test_a_reversed_vote_is_the_vote_with_its_rows_swapped():
+    table = np.random.default_rng(0).integers(0, 9, size=(300, 3))
+    plain, reverse = MajorityVote().fit(table), MajorityVote(prior="reverse").fit(table)
+    np.testing.assert_array_equal(reverse.confusion_, plain.confusion_[::-1])
+    np.testing.assert_array_equal(reverse.level_frequencies_, plain.level_frequencies_[::-1])
+
+
+def test_a_reversed_vote_starts_at_the_reversed_identity():
+    assert MajorityVote(prior="reverse").fit([[4, 0]]).confusion_[0].tolist() == [0, 1]
+
+
+def test_an_unknown_prior_is_refused():
+    with pytest.raises(InvalidPriorError, match=r"prior='flat'.*pass prior='diagonal'"):
+        MajorityVote(prior="flat")

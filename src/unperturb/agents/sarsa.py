@@ -17,12 +17,17 @@ _adam = optax.scale_by_adam()
 
 
 class Hyper(NamedTuple):
-    """The numbers of SARSA, by default the paper's."""
+    """The numbers of SARSA, by default the paper's.
+
+    `limit_ends` is 1 where a time limit is learned from as if it ended the episode: what the
+    interface of the paper's time could not tell apart.
+    """
 
     learning_rate: Any = 1e-3
     gamma: Any = 0.99
     tau: Any = 1.0
     warm_up: Any = 10
+    limit_ends: Any = 0.0
 
 
 class State(NamedTuple):
@@ -60,9 +65,8 @@ def sarsa(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
 
     def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
         after, values = draw(hyper, state.params, key, transition.next_observation.features)
-        wanted = transition.reward + hyper.gamma * jnp.where(
-            transition.terminated, 0.0, values[after]
-        )
+        worthless = transition.terminated | (transition.truncated & (hyper.limit_ends > 0))
+        wanted = transition.reward + hyper.gamma * jnp.where(worthless, 0.0, values[after])
 
         def loss(params: Params) -> jax.Array:
             own = mlp(params, transition.observation.features[:, None])[:, 0]

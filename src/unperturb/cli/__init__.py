@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from unperturb.cli import audit, correct, demo, list, report, reproduce
+from unperturb.cli import audit, correct, demo, list, report, reproduce, run
 from unperturb.cli._log_options import joined
 from unperturb.errors import MissingExtraError, UnperturbError
 
-_COMMANDS = (demo, list, reproduce, report, audit, correct)
+_COMMANDS = (demo, list, reproduce, run, report, audit, correct)
 _EXTRA = frozenset({"jax", "jaxlib", "gymnax", "matplotlib", "tqdm"})
 _EXAMPLES = """\
 examples:
@@ -19,6 +19,7 @@ examples:
   unperturb list                               every table and figure of the paper
   unperturb reproduce figure-mdp theory        train what is missing, then write them to runs/
   unperturb reproduce figure-mdp --seeds 3     a quicker look
+  unperturb run CartPole-v0 dqn --reward posterior --weight 0.3      one agent
   unperturb report runs                        tables and pictures again, from saved records
   unperturb audit log.csv --suspects 20        how noisy the rewards of a log are, and which
   unperturb correct log.csv -o better.csv      the same log with corrected rewards

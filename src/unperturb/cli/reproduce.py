@@ -11,6 +11,7 @@ from unperturb.lab.paper import find
 _EXAMPLES = """\
 examples:
   unperturb reproduce figure-mdp
+  unperturb reproduce all
   unperturb reproduce theory figure-mdp --out runs/ --seeds 3
 
 Finished units are kept under OUT/records; saying it again trains only what is missing.
@@ -27,7 +28,9 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="+", metavar="NAME", help="see `unperturb list`")
+    parser.add_argument(
+        "names", nargs="+", metavar="NAME", help="see `unperturb list`; all for all"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs"), help="default: runs/")
     parser.add_argument(
         "--seeds", type=positive, metavar="N", help="instead of the study's own number"

@@ -36,7 +36,7 @@ def estimator_from(description: Any) -> Estimator:
 
     Example:
         >>> estimator_from("majority-vote")
-        MajorityVote(anchors=None)
+        MajorityVote(anchors=None, prior='diagonal')
     """
     if isinstance(description, Estimator):
         return description

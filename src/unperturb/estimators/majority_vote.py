@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.special
 
 from unperturb._array import Array, blocks, namespace, to_numpy
+from unperturb.errors import InvalidPriorError
 from unperturb.estimators.base import Estimator, anchor_mask, as_anchors, check_counts, pick
 
 
@@ -19,17 +20,20 @@ class Vote(NamedTuple):
     row_size: Array
 
 
-def majority_vote(counts: Array, anchors: Array | None = None) -> Vote:
+def majority_vote(counts: Array, anchors: Array | None = None, reverse: bool = False) -> Vote:
     r"""Estimate C by majority vote, for NumPy, JAX and torch arrays.
 
     bar r(s, a) is the level that the cell showed most often (Eqn 4). c_ij is the share of R_j
     among all that was seen in the cells that voted R_i (Eqn 5). Tied levels share the cell
     equally, which is the mean over ties that are broken equally likely. A level that nobody votes
-    for keeps its row of the identity matrix, where Algorithm 3 starts.
+    for keeps its row of the identity matrix, where Algorithm 3 starts. With `reverse` a vote for
+    R_k is taken as one for R_{M-1-k}.
     """
     xp = namespace(counts)
     top = xp.max(counts, axis=1, keepdims=True)
     ballot = xp.astype((counts == top) & (top > 0), counts.dtype)
+    if reverse:
+        ballot = xp.flip(ballot, axis=1)
     if anchors is not None:
         known = xp.asarray(anchors, dtype=counts.dtype)
         clamped = xp.any(known < 0, axis=0)[:, None]
@@ -41,6 +45,7 @@ def majority_vote(counts: Array, anchors: Array | None = None) -> Vote:
         seen = seen + xp.matrix_transpose(ballot[part, :]) @ counts[part, :]
     size = xp.sum(seen, axis=1)
     eye = xp.eye(counts.shape[1], dtype=counts.dtype)
+    eye = xp.flip(eye, axis=1) if reverse else eye
     empty = (size == 0)[:, None]
     confusion = xp.where(empty, eye, seen / xp.where(empty, xp.ones_like(seen), size[:, None]))
     return Vote(confusion, ballot, size)
@@ -56,6 +61,9 @@ class MajorityVote(Estimator):
     observations per cell it stays biased, however many cells there are. The paper's D_max is a
     matter of counting: use `counts.LastPerCell(cells, levels, d_max)`.
 
+    With prior="reverse" the user says that most rewards are the reverse of the true ones, which
+    the counts can't tell: the level that a cell showed most often is then its lie.
+
     Example:
         >>> fit = MajorityVote().fit([[9, 1], [8, 2], [3, 7]])
         >>> fit.confusion_.round(2)
@@ -65,14 +73,26 @@ class MajorityVote(Estimator):
 
     name: ClassVar[str] = "majority-vote"
 
-    def __init__(self, anchors: dict[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        anchors: dict[int, int] | None = None,
+        prior: Literal["diagonal", "reverse"] = "diagonal",
+    ) -> None:
         self.anchors = as_anchors(anchors)
+        if prior not in ("diagonal", "reverse"):
+            raise InvalidPriorError(
+                f"prior={prior!r}",
+                "a vote knows 'diagonal' and 'reverse'",
+                "pass prior='diagonal' unless you know that most rewards are reversed",
+            )
+        self.prior = prior
 
     def fit(self, counts: Any) -> Self:
         """Estimate C from the counts."""
         table = check_counts(counts)
         xp = namespace(table)
-        vote = majority_vote(table, anchor_mask(self.anchors, *table.shape))
+        mask = anchor_mask(self.anchors, *table.shape)
+        vote = majority_vote(table, mask, self.prior == "reverse")
         self.confusion_, ballot, self.row_size_ = vote
         voters = xp.sum(ballot, axis=0)
         # A cell that was never visited has no vote: any level is as likely as another.
@@ -94,7 +114,7 @@ class MajorityVote(Estimator):
 
     def config(self) -> dict[str, Any]:
         """Describe the settings in a form that JSON can hold."""
-        return {"name": self.name, "anchors": self.anchors}
+        return {"name": self.name, "anchors": self.anchors, "prior": self.prior}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Give the estimate; a vote starts afresh at each refresh."""

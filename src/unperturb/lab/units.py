@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
+import gymnasium as gym
 import numpy as np
 
 from unperturb import confusion
@@ -27,6 +28,8 @@ from unperturb.surrogate import surrogate_values
 Reward = Literal["true", "noisy", "known", "estimated", "noisy+vrt", "estimated+vrt", "posterior"]
 REWARDS: tuple[Reward, ...] = get_args(Reward)
 NOISES = ("binary", "symmetric", "rand-one", "rand-all")
+PROTOCOL = 1
+"""Part of every unit; raised when the same settings come to mean another result."""
 SMOOTH = 100
 """The paper's variance reduction: the mean of the last so many rewards of the same (s, a)."""
 _PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth")
@@ -104,6 +107,7 @@ def unit(
     if smooth is None and reward.endswith("+vrt"):
         smooth = SMOOTH
     return {
+        "protocol": PROTOCOL,
         "env": env,
         "agent": agent,
         "hyper": dict(hyper or {}),
@@ -128,6 +132,18 @@ def problem_key(settings: Settings) -> str:
         True
     """
     return json.dumps({name: settings[name] for name in _PROBLEM}, sort_keys=True)
+
+
+def condition_key(settings: Settings) -> str:
+    """Name all of a unit but its seed.
+
+    Example:
+        >>> one, two = (unit("CartPole-v0", "dqn", 100, seed) for seed in (0, 1))
+        >>> condition_key(one) == condition_key(two)
+        True
+    """
+    rest = {name: value for name, value in settings.items() if name != "seed"}
+    return json.dumps(rest, sort_keys=True)
 
 
 def noise_matrix(settings: Settings) -> np.ndarray:
@@ -168,7 +184,8 @@ def corrector_of(settings: Settings) -> RewardCorrector | None:
         >>> corrector_of(unit("CartPole-v0", "dqn", 100, 0, "posterior", weight=0.3)).method
         'posterior'
     """
-    reward, prior = settings["reward"], settings["prior"] or "diagonal"
+    reward: Reward = settings["reward"]
+    prior: Prior = settings["prior"] or "diagonal"
     if reward not in ("estimated", "estimated+vrt", "posterior"):
         return None
     levels = RewardLevels.from_config(settings["levels"])
@@ -185,20 +202,43 @@ def corrector_of(settings: Settings) -> RewardCorrector | None:
 @lru_cache(maxsize=8)
 def _trainer(key: str) -> Any:
     # JAX is needed by whoever trains, not by whoever reads records.
-    from unperturb.agents import AGENTS, Task
-    from unperturb.lab.envs.compiled import compiled_env
+    from unperturb.lab.envs import compiled
+    from unperturb.lab.hosted import HostedTrainer, hosted
     from unperturb.lab.training import Problem, Trainer
 
     settings = json.loads(key)
-    env = compiled_env(settings["env"])
     levels = RewardLevels.from_config(settings["levels"])
     cells = None if settings["cells"] is None else Cells.from_config(settings["cells"])
-    task = Task(
-        env.width, *env.actions, cells=0 if cells is None else cells.states
+    smooth = settings["smooth"]
+    if not compiled.has(settings["env"]):
+        own = hosted(settings["env"])
+        return HostedTrainer(own, agent_of(settings, own, cells), levels, cells, smooth)
+    env = compiled.compiled_env(settings["env"])
+    return Trainer(Problem(env, agent_of(settings, env, cells), levels, cells, smooth))
+
+
+def agent_of(settings: Settings, env: Any, cells: Cells | None) -> Any:
+    """Build the agent of a unit for anything that has a `width` and an `action_space`."""
+    from unperturb.agents import AGENTS, CONTINUOUS_AGENTS, Task
+
+    name, space = settings["agent"], env.action_space
+    discrete = isinstance(space, gym.spaces.Discrete)
+    fitting: Mapping[str, Any] = AGENTS if discrete else CONTINUOUS_AGENTS
+    if name not in fitting:
+        raise InvalidOptionError(
+            f"agent {name!r} for the action space {space} of {settings['env']}",
+            f"the agents for {'discrete' if discrete else 'continuous'} actions are "
+            f"{', '.join(fitting)}",
+            "pass one of these",
+        )
+    states = 0 if cells is None else cells.states
+    task = (
+        Task(env.width, int(space.n), states)
+        if discrete
+        else Task(env.width, math.prod(space.shape), states, space.low.ravel(), space.high.ravel())
     )
-    agent = AGENTS[settings["agent"]](task, settings["steps"])
-    hyper = agent.hyper._replace(**settings["hyper"])
-    return Trainer(Problem(env, agent._replace(hyper=hyper), levels, cells, settings["smooth"]))
+    agent = fitting[name](task, settings["steps"])
+    return agent._replace(hyper=agent.hyper._replace(**settings["hyper"]))
 
 
 def trainer_of(settings: Settings) -> Any:

@@ -117,22 +117,30 @@ def compiled_env(name: str) -> CompiledEnv:
     )
 
 
-def sample(env: CompiledEnv, count: int = 500) -> np.ndarray:
-    """Give the observations of random play, from which bins are cut where a space has no bounds.
+class Sample(NamedTuple):
+    """What random play meets: from it bins and levels are chosen where nothing else tells them."""
+
+    observations: np.ndarray
+    rewards: np.ndarray
+
+
+def sample(env: CompiledEnv, count: int = 500) -> Sample:
+    """Play at random.
 
     Example:
-        >>> sample(compiled_env("CartPole-v0"), count=30).shape
+        >>> sample(compiled_env("CartPole-v0"), count=30).observations.shape
         (30, 4)
     """
     rng = np.random.default_rng(0)
     env.action_space.seed(0)
-    found = []
+    observations, rewards = [], []
     _, state = env.reset(jax.random.key(rng.integers(2**31)))
     step = jax.jit(env.step)
     for _ in range(count):
         moved = step(jax.random.key(rng.integers(2**31)), state, env.action_space.sample())
-        found.append(np.asarray(moved.observation))
+        observations.append(np.asarray(moved.observation))
+        rewards.append(float(moved.reward))
         state = moved.state
         if moved.terminated or moved.truncated:
             _, state = env.reset(jax.random.key(rng.integers(2**31)))
-    return np.stack(found)
+    return Sample(np.stack(observations), np.array(rewards))

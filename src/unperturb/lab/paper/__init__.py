@@ -24,6 +24,7 @@ class Study(NamedTuple):
         runs: What is trained for it.
         minutes: How long that takes on two CPU cores, measured; None if it is not there yet.
         package: The folder with `sweep.py` and `analysis.py`; None if it is not there yet.
+        full: Where a folder serves two figures, whether this is the one with all weights.
 
     Example:
         >>> STUDIES["figure-mdp"].available
@@ -34,6 +35,7 @@ class Study(NamedTuple):
     runs: str
     minutes: float | None = None
     package: str | None = None
+    full: bool | None = None
 
     @property
     def available(self) -> bool:
@@ -42,37 +44,72 @@ class Study(NamedTuple):
 
     def run(self, records: Records, seeds: int | None = None) -> None:
         """Train what is missing: `sweep.run(records, seeds)`; None is the study's own number."""
-        import_module(f"{self.package}.sweep").run(records, seeds=seeds)
+        import_module(f"{self.package}.sweep").run(records, seeds=seeds, **self._which)
 
     def write(self, records: Records, out: Path) -> list[Path]:
         """Write tables and pictures from records alone: `analysis.write(records, out)`.
 
         It raises MissingRecordError where nothing was run yet.
         """
-        paths: list[Path] = import_module(f"{self.package}.analysis").write(records, out)
+        paths: list[Path] = import_module(f"{self.package}.analysis").write(
+            records, out, **self._which
+        )
         return paths
+
+    @property
+    def _which(self) -> dict[str, bool]:
+        return {} if self.full is None else {"full": self.full}
 
 
 _HERE = "unperturb.lab.paper"
 _CARTPOLE = "5 agents on CartPole"
 STUDIES: dict[str, Study] = {
-    "table-control": Study("Table 1: scores on CartPole and Pendulum", _CARTPOLE),
+    "table-control": Study(
+        "Table 1: scores on CartPole and Pendulum",
+        _CARTPOLE,
+        package=f"{_HERE}.table_control",
+    ),
     "table-atari": Study("Table 2: scores of PPO on Atari", "PPO on five Atari games"),
-    "table-algorithms": Study("Table 3: which agent runs where", "nothing"),
-    "table-vrt": Study("Table 4: variance reduction on CartPole", _CARTPOLE),
-    "figure-cartpole": Study("Learning curves on CartPole", _CARTPOLE),
+    "table-algorithms": Study(
+        "Table 3: which agent runs where",
+        "nothing",
+        minutes=0,
+        package=f"{_HERE}.table_algorithms",
+    ),
+    "table-vrt": Study(
+        "Table 4: variance reduction on CartPole", _CARTPOLE, package=f"{_HERE}.table_vrt"
+    ),
+    "figure-cartpole": Study(
+        "Learning curves on CartPole", _CARTPOLE, package=f"{_HERE}.figure_cartpole", full=False
+    ),
     "figure-pendulum": Study("Learning curves on Pendulum", "DDPG and NAF on Pendulum"),
     "figure-pong": Study("Learning curves on Pong", "PPO on Pong"),
-    "figure-vrt": Study("Learning curves with variance reduction", _CARTPOLE),
+    "figure-vrt": Study(
+        "Learning curves with variance reduction",
+        _CARTPOLE,
+        package=f"{_HERE}.figure_vrt",
+        full=False,
+    ),
     "figure-mdp": Study(
         "The six-state MDP, and C estimated while the noise changes",
         "reward-robust Q-Learning, 70,000 steps, the vote and streaming Dawid-Skene",
         minutes=0.3,
         package=f"{_HERE}.figure_mdp",
     ),
-    "figure-cartpole-full": Study("All learning curves on CartPole", _CARTPOLE),
-    "figure-estimation": Study("How the estimate of C converges on CartPole", _CARTPOLE),
-    "figure-vrt-full": Study("All curves with variance reduction", _CARTPOLE),
+    "figure-cartpole-full": Study(
+        "All learning curves on CartPole",
+        _CARTPOLE,
+        package=f"{_HERE}.figure_cartpole",
+        full=True,
+    ),
+    "figure-estimation": Study(
+        "How the estimate of C converges on CartPole",
+        _CARTPOLE,
+        package=f"{_HERE}.figure_estimation",
+    ),
+    "figure-vrt-full": Study(
+        "All curves with variance reduction", _CARTPOLE, package=f"{_HERE}.figure_vrt", full=True
+    ),
     "figure-pendulum-full": Study("All learning curves on Pendulum", "DDPG and NAF on Pendulum"),
     "figure-atari-full": Study("All learning curves on Atari", "PPO on seven Atari games"),
     "theory": Study(
@@ -86,7 +123,9 @@ STUDIES: dict[str, Study] = {
 
 
 def find(names: list[str]) -> dict[str, Study]:
-    """Look up studies by name; each must exist and be available."""
+    """Look up studies by name; each must exist and be available. "all" is every one that is."""
+    if names == ["all"]:
+        return {name: study for name, study in STUDIES.items() if study.available}
     for name in names:
         if name not in STUDIES:
             raise InvalidOptionError(

@@ -1,0 +1,1 @@
+"""Learning curves on CartPole with estimated rewards."""

@@ -1,0 +1,1 @@
+"""How the estimate of C converges on CartPole."""

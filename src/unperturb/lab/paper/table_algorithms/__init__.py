@@ -1,0 +1,1 @@
+"""Table 3: which agent runs where."""

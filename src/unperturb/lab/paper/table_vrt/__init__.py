@@ -1,0 +1,1 @@
+"""Table 4: scores on CartPole with variance reduction."""
