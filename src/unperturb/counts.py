@@ -255,7 +255,9 @@ class LastPerCell(Counts):
         # No two keys are equal, so any sort keeps the order within a cell: take the fastest.
         place = np.arange(len(cells))
         shift = len(cells).bit_length()
-        key = np.sort((cells << shift) | place)
+        key = cells << shift
+        key |= place
+        key.sort()
         cells, levels = key >> shift, levels[key & ((1 << shift) - 1)]
         opens = np.ones(len(cells), dtype=bool)
         np.not_equal(cells[1:], cells[:-1], out=opens[1:])
@@ -263,7 +265,7 @@ class LastPerCell(Counts):
         before = self._seen[cells]
         np.add.at(self._seen, cells, 1)
         number = before + rank
-        if rank.max() >= self.d_max:
+        if np.maximum.reduce(rank) >= self.d_max:
             # Only the last d_max of a cell outlast the batch, so that each place is written once.
             kept = number >= self._seen[cells] - self.d_max
             cells, levels, before, number = cells[kept], levels[kept], before[kept], number[kept]
