@@ -259,13 +259,15 @@ class LastPerCell(Counts):
         key |= place
         key.sort()
         cells, levels = key >> shift, levels[key & ((1 << shift) - 1)]
-        opens = np.ones(len(cells), dtype=bool)
-        np.not_equal(cells[1:], cells[:-1], out=opens[1:])
-        rank = place - np.maximum.accumulate(place * opens)
+        opens = np.ones(len(cells) + 1, dtype=bool)
+        np.not_equal(cells[1:], cells[:-1], out=opens[1:-1])
+        bounds = opens.nonzero()[0]
+        sizes = bounds[1:] - bounds[:-1]
+        rank = place - bounds[:-1].repeat(sizes)
         before = self._seen[cells]
         np.add.at(self._seen, cells, 1)
         number = before + rank
-        if np.maximum.reduce(rank) >= self.d_max:
+        if np.maximum.reduce(sizes) > self.d_max:
             # Only the last d_max of a cell outlast the batch, so that each place is written once.
             kept = number >= self._seen[cells] - self.d_max
             cells, levels, before, number = cells[kept], levels[kept], before[kept], number[kept]
