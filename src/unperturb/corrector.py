@@ -233,15 +233,18 @@ class RewardCorrector:
                 "there is one reward for each transition, in a flat array",
                 "pass arrays of equal length",
             )
-        return self.take(cell, seen, given)
+        return self._count(cell, seen, given)
 
     def take(self, cell: np.ndarray, seen: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Do the same for rewards whose cells and levels were looked up already."""
+        return self._count(*self.counts.check(cell, seen), given)
+
+    def _count(self, cell: np.ndarray, seen: np.ndarray, given: np.ndarray) -> np.ndarray:
         if self.levels.continuous:
             self.clipped += self.levels.outside(given)
         if len(self.cells.fresh):
             self._forget(self.cells.fresh)
-        self.counts.add(cell, seen)
+        self.counts.add_checked(cell, seen)
         if self._chunk is not None:
             self._chunk.add_checked(cell, seen)
         if self._window is not None:

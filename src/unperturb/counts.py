@@ -58,11 +58,23 @@ class Counts(ABC):
 
     def add(self, cell_indices: Any, level_indices: Any) -> None:
         """Count B observations, in order: level_indices[b] was seen in cell_indices[b]."""
-        self.add_checked(*self._pairs(cell_indices, level_indices))
+        self.add_checked(*self.check(cell_indices, level_indices))
+
+    def check(self, cell_indices: Any, level_indices: Any) -> tuple[IntArray, IntArray]:
+        """Give the indices of B observations as arrays, if they are in range."""
+        cells = self._indices(cell_indices, self.cells, "cell")
+        levels = self._indices(level_indices, self.levels, "level")
+        if len(cells) != len(levels):
+            raise BatchMismatchError(
+                f"{len(cells)} cells and {len(levels)} levels",
+                "each observation has one of both",
+                "pass arrays of equal length",
+            )
+        return cells, levels
 
     @abstractmethod
     def add_checked(self, cells: IntArray, levels: IntArray) -> None:
-        """Count B observations that other counts of the same size have taken already."""
+        """Count B observations whose indices are known to be in range: the sooner way."""
 
     @abstractmethod
     def add_one(self, cell: int, level: int) -> None:
@@ -160,17 +172,6 @@ class Counts(ABC):
             wrong = indices[(indices < 0) | (indices >= size)][0]
             raise self._beyond(name, int(wrong), size)
         return indices
-
-    def _pairs(self, cell_indices: Any, level_indices: Any) -> tuple[IntArray, IntArray]:
-        cells = self._indices(cell_indices, self.cells, "cell")
-        levels = self._indices(level_indices, self.levels, "level")
-        if len(cells) != len(levels):
-            raise BatchMismatchError(
-                f"{len(cells)} cells and {len(levels)} levels",
-                "each observation has one of both",
-                "pass arrays of equal length",
-            )
-        return cells, levels
 
     def _in_range(self, cell: int, level: int) -> None:
         if not 0 <= cell < self.cells:
