@@ -1,5 +1,9 @@
 """How well C is estimated, against the targets of the estimation study; vote beside the default.
 
+A target is a mean over 20 seeds. With few cells such a mean is itself uncertain by a fifth, so
+small tables are drawn twenty times as often: the verdict is on the mean of all, and the mean of
+the first 20 seeds stands beside it.
+
 Usage: python benchmarks/estimation.py [--seeds 20] [--out results/benchmarks]
 """
 
@@ -16,6 +20,8 @@ import simulate
 import unperturb as up
 
 SLACK = 1.15
+SMALL, MORE = 1000, 20
+"""Tables with fewer cells than this are drawn so many times as often."""
 BLOW_UP = 10.0
 """A surrogate this many times the largest reward has blown up."""
 Draw = Callable[[np.random.Generator], np.ndarray]
@@ -84,14 +90,16 @@ def levels_of(frequencies: list[float], cells: int, rng: np.random.Generator) ->
 
 def accuracy(seeds: int) -> list[str]:
     lines = [
-        "| scenario | cells | observations | MAE, Dawid-Skene | target | reached | "
-        "MAE, vote | vote in the study | cold ms | warm ms |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| scenario | cells | observations | seeds | MAE, Dawid-Skene | of the first "
+        f"{seeds} | target | reached | levels known | MAE, vote | vote in the study | "
+        "best cold ms | best warm ms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, draw, frequencies, cells, sizes in SCENARIOS:
         for observations, target, target_vote in sizes:
-            ours, votes, cold, warm = [], [], [], []
-            for seed in range(seeds):
+            ours, votes, known, cold, warm = [], [], [], [], []
+            drawn = seeds * MORE if cells < SMALL else seeds
+            for seed in range(drawn):
                 rng = np.random.default_rng([seed, observations])
                 C = draw(rng)
                 z = levels_of(frequencies, cells, rng)
@@ -105,11 +113,14 @@ def accuracy(seeds: int) -> list[str]:
                 warm.append(time.perf_counter() - started)
                 vote = up.estimators.MajorityVote().fit(table)
                 votes.append(simulate.error(vote.confusion_, C, z))
-            mean, spread = np.mean(ours), np.std(ours) / np.sqrt(seeds)
+                known.append(simulate.floor(table, C, z))
+            mean, spread = np.mean(ours), np.std(ours) / np.sqrt(drawn)
             lines.append(
-                f"| {name} | {cells:,} | {observations:,} | {mean:.4f} ± {spread:.4f} | "
-                f"{target} | {'yes' if mean <= SLACK * target else 'NO'} | {np.mean(votes):.4f} | "
-                f"{target_vote} | {np.median(cold) * 1e3:.1f} | {np.median(warm) * 1e3:.2f} |"
+                f"| {name} | {cells:,} | {observations:,} | {drawn} | {mean:.4f} ± {spread:.4f} | "
+                f"{np.mean(ours[:seeds]):.4f} | "
+                f"{target} | {'yes' if mean <= SLACK * target else 'NO'} | {np.mean(known):.4f} | "
+                f"{np.mean(votes):.4f} | "
+                f"{target_vote} | {min(cold) * 1e3:.1f} | {min(warm) * 1e3:.2f} |"
             )
             print(lines[-1], flush=True)
     return lines
@@ -138,12 +149,23 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"))
     options = parser.parse_args()
-    print(f"{options.seeds} seeds; a target is reached at {SLACK} times its figure or below")
+    print(f"a target is reached at {SLACK} times its figure or below")
     lines = accuracy(options.seeds)
     summary = blow_ups()
     print(summary)
     options.out.mkdir(parents=True, exist_ok=True)
-    text = [f"# Estimating C, {options.seeds} seeds", "", *lines, "", summary, ""]
+    text = [
+        "# Estimating C",
+        "",
+        f"A target is reached where the mean over all seeds (± its standard error) is at most "
+        f'{SLACK} times its figure. "Levels known" is the error of counting with every cell\'s '
+        "true level given.",
+        "",
+        *lines,
+        "",
+        summary,
+        "",
+    ]
     (options.out / "estimation.md").write_text("\n".join(text))
 
 

@@ -31,8 +31,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def best(function: object, number: int) -> float:
-    """Give the seconds per call: the best of seven repeats, which other work disturbs least."""
-    return min(timeit.repeat(function, number=number, repeat=7)) / number  # type: ignore[arg-type]
+    """Give the seconds per call: the best of many short repeats, of which other work spoils few."""
+    number = max(1, number // 10)
+    return min(timeit.repeat(function, number=number, repeat=70)) / number  # type: ignore[arg-type]
 
 
 def correctors() -> list[str]:

@@ -56,5 +56,6 @@ def draw_audit(audit: RewardAudit, axes: Any = None) -> Any:
     right.set_xticks(ticks, [names[i] for i in ticks])
     right.set(xlabel="reward", ylabel="share of rewards", title="Frequencies of the levels")
     right.spines[["top", "right"]].set_visible(False)
-    right.legend(frameon=False)
+    right.margins(y=0.3)  # room for the legend above the bars
+    right.legend(frameon=False, loc="upper center", ncols=3, fontsize=8.5)
     return left.figure

@@ -14,6 +14,9 @@ import numpy as np
 
 from unperturb.errors import DamagedFileError
 
+_ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
+"""How a .npz file begins: one with arrays, and one without."""
+
 
 def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray]) -> Path:
     """Write arrays to a temporary file beside `path`, then rename it.
@@ -43,9 +46,10 @@ def load_arrays(path: str | Path, needs: Sequence[str] = ()) -> dict[str, np.nda
     try:
         # Opened here, since NumPy does not close a file that turns out to be no archive.
         with open(path, "rb") as handle:
+            if handle.read(4) not in _ARCHIVE:  # NumPy would advise to unpickle it
+                raise ValueError("it is no archive of arrays")
+            handle.seek(0)
             file = np.load(handle, allow_pickle=False)
-            if isinstance(file, np.ndarray):
-                raise ValueError("it holds a single array")
             arrays = {name: np.asarray(file[name]) for name in file.files}
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise

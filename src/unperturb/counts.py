@@ -56,9 +56,25 @@ class Counts(ABC):
         """Observations ever added; forgetting does not lower it."""
         self._check_size(self.levels, "levels")
 
-    @abstractmethod
     def add(self, cell_indices: Any, level_indices: Any) -> None:
         """Count B observations, in order: level_indices[b] was seen in cell_indices[b]."""
+        self.add_checked(*self.check(cell_indices, level_indices))
+
+    def check(self, cell_indices: Any, level_indices: Any) -> tuple[IntArray, IntArray]:
+        """Give the indices of B observations as arrays, if they are in range."""
+        cells = self._indices(cell_indices, self.cells, "cell")
+        levels = self._indices(level_indices, self.levels, "level")
+        if len(cells) != len(levels):
+            raise BatchMismatchError(
+                f"{len(cells)} cells and {len(levels)} levels",
+                "each observation has one of both",
+                "pass arrays of equal length",
+            )
+        return cells, levels
+
+    @abstractmethod
+    def add_checked(self, cells: IntArray, levels: IntArray) -> None:
+        """Count B observations whose indices are known to be in range: the sooner way."""
 
     @abstractmethod
     def add_one(self, cell: int, level: int) -> None:
@@ -76,7 +92,7 @@ class Counts(ABC):
 
     def rows(self, cells: IntArray) -> FloatArray:
         """Give the present counts of each of B cells, (B, levels), as a copy."""
-        return self._flat.reshape(self.cells, self.levels)[cells].astype(np.float64)
+        return self._flat.reshape(self.cells, self.levels).take(cells, axis=0).astype(np.float64)
 
     def clear(self, cells: Any) -> None:
         """Forget all that these cells showed. `total` stays."""
@@ -157,17 +173,6 @@ class Counts(ABC):
             raise self._beyond(name, int(wrong), size)
         return indices
 
-    def _pairs(self, cell_indices: Any, level_indices: Any) -> tuple[IntArray, IntArray]:
-        cells = self._indices(cell_indices, self.cells, "cell")
-        levels = self._indices(level_indices, self.levels, "level")
-        if len(cells) != len(levels):
-            raise BatchMismatchError(
-                f"{len(cells)} cells and {len(levels)} levels",
-                "each observation has one of both",
-                "pass arrays of equal length",
-            )
-        return cells, levels
-
     def _in_range(self, cell: int, level: int) -> None:
         if not 0 <= cell < self.cells:
             raise self._beyond("cell", cell, self.cells)
@@ -202,9 +207,8 @@ class AllTime(Counts):
         super().__init__(cells, levels)
         self._flat = np.zeros(self.cells * self.levels, dtype=np.int64)
 
-    def add(self, cell_indices: Any, level_indices: Any) -> None:
-        """Count B observations."""
-        cells, levels = self._pairs(cell_indices, level_indices)
+    def add_checked(self, cells: IntArray, levels: IntArray) -> None:
+        """Count B observations that were checked."""
         np.add.at(self._flat, cells * self.levels + levels, 1)
         self.total += len(cells)
 
@@ -244,28 +248,36 @@ class LastPerCell(Counts):
         self._ring = np.zeros((self.cells, self.d_max), dtype=np.int16)
         self._seen = np.zeros(self.cells, dtype=np.int64)
 
-    def add(self, cell_indices: Any, level_indices: Any) -> None:
-        """Count B observations, in order."""
-        cells, levels = self._pairs(cell_indices, level_indices)
+    def add_checked(self, cells: IntArray, levels: IntArray) -> None:
+        """Count B observations that were checked, in order."""
         self.total += len(cells)
         if not len(cells):
             return
-        order = np.argsort(cells, kind="stable")
-        cells, levels = cells[order], levels[order]
-        first = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1])))
-        sizes = np.diff(np.append(first, len(cells)))
-        rank = np.arange(len(cells)) - np.repeat(first, sizes)
+        # No two keys are equal, so any sort keeps the order within a cell: take the fastest.
+        place = np.arange(len(cells))
+        shift = len(cells).bit_length()
+        key = cells << shift
+        key |= place
+        key.sort()
+        cells, levels = key >> shift, levels[key & ((1 << shift) - 1)]
+        opens = np.ones(len(cells) + 1, dtype=bool)
+        np.not_equal(cells[1:], cells[:-1], out=opens[1:-1])
+        bounds = opens.nonzero()[0]
+        sizes = bounds[1:] - bounds[:-1]
+        rank = place - bounds[:-1].repeat(sizes)
         before = self._seen[cells]
-        self._seen[cells[first]] += sizes
-        # Only the last d_max of a cell outlast the batch, so that each place is written once.
-        kept = rank >= np.repeat(sizes, sizes) - self.d_max
-        cells, levels, rank, before = cells[kept], levels[kept], rank[kept], before[kept]
-        place = (before + rank) % self.d_max
-        taken = place < before
-        old = cells[taken] * self.levels + self._ring[cells[taken], place[taken]]
-        np.subtract.at(self._flat, old, 1)
-        np.add.at(self._flat, cells * self.levels + levels, 1)
-        self._ring[cells, place] = levels
+        np.add.at(self._seen, cells, 1)
+        number = before + rank
+        if np.maximum.reduce(sizes) > self.d_max:
+            # Only the last d_max of a cell outlast the batch, so that each place is written once.
+            kept = number >= self._seen[cells] - self.d_max
+            cells, levels, before, number = cells[kept], levels[kept], before[kept], number[kept]
+        place = number % self.d_max
+        row, ring = cells * self.levels, self._ring.reshape(-1)
+        spot = cells * self.d_max + place
+        np.subtract.at(self._flat, row + ring[spot], (place < before).astype(np.int64))
+        np.add.at(self._flat, row + levels, 1)
+        ring[spot] = levels
 
     def add_one(self, cell: int, level: int) -> None:
         """Count one observation."""
@@ -332,9 +344,8 @@ class Forgetting(Counts):
         self._scale = 1.0
         self._since_fold = 0
 
-    def add(self, cell_indices: Any, level_indices: Any) -> None:
-        """Count B observations, in order."""
-        cells, levels = self._pairs(cell_indices, level_indices)
+    def add_checked(self, cells: IntArray, levels: IntArray) -> None:
+        """Count B observations that were checked, in order."""
         flat = cells * self.levels + levels
         start = 0
         while start < len(flat):

@@ -75,7 +75,7 @@ class BatchMismatchError(UnperturbError):
     """Arrays that describe the same transitions differ in length."""
 
 
-class NotFittedError(UnperturbError):
+class NotFittedError(UnperturbError, AttributeError):
     """A result was asked for before there was anything to estimate it from."""
 
 

@@ -219,8 +219,10 @@ def test_before_the_first_fit(name):
         assert estimator.fitted
     else:
         assert not estimator.fitted
-        with pytest.raises(NotFittedError, match=r"holds no estimate; .* call fit\(counts\) first"):
-            _ = estimator.interval_
+        for result in ("confusion_", "posterior_", "interval_", "ambiguous_"):
+            with pytest.raises(NotFittedError, match=r"no estimate; .* call fit\(counts\) first"):
+                getattr(estimator, result)
+    assert not hasattr(estimator, "confusion")
     assert estimator.state_dict() == {}
 
 

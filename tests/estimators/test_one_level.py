@@ -48,3 +48,11 @@ def test_it_works_inside_jit():
     with jax.enable_x64():
         found = jax.jit(best)(jax.numpy.asarray(table))
     assert np.allclose(found, solve(table, prior_beliefs(2), 50).best.rows, rtol=1e-6)
+
+
+def test_two_odd_cells_among_a_dozen_are_a_second_level():
+    # Among hundreds of cells one such cell is chance; the price of a level grows with their number.
+    usual = [[10, 1], [12, 2], [16, 0], [5, 1], [4, 0], [9, 2], [3, 1], [1, 0], [23, 3]]
+    fit = DawidSkene().fit([*usual, [5, 9], [6, 5], [0, 0]])
+    assert fit.confusion_ == pytest.approx(np.array([[0.88, 0.12], [0.37, 0.63]]), abs=0.02)
+    assert fit.posterior_[9, 1] > 0.99

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from operator import index
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class Estimator(ABC):
     @property
     def margin_(self) -> float:
         """By how many nats the estimate beats its best rival; infinite where it can't tell."""
+        self._need_fit()
         return float("inf")
 
     @property
@@ -82,7 +83,15 @@ class Estimator(ABC):
     @property
     def fitted(self) -> bool:
         """Whether there is an estimate yet."""
-        return hasattr(self, "confusion_")
+        return "confusion_" in self.__dict__
+
+    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to do about results that are not there yet."""
+            if name.endswith("_") and not name.startswith("_"):
+                self._need_fit()
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def _start_over(self) -> None:
         """Forget the fit: a state saved before the first fit is empty."""

@@ -38,9 +38,6 @@ from unperturb.levels import RewardLevels
 
 LIMIT = 200
 _FEW_LEVELS = 4
-OCCAM = 5.0
-"""Nats that a solution pays for each level it says occurs. Where only one level occurs (CartPole),
-one odd cell among hundreds can look like a second level; it must earn its place."""
 _IMPOSSIBLE = 1e20
 _SAME = 0.05
 """Two solutions whose matrices differ by less than this are one."""
@@ -98,11 +95,15 @@ def solve(
     if extra is not None:
         begin.append(anchored_start(counts, prior, extra))
     runs = [converge(counts, start, prior, limit, extra) for start in begin]
-    return _choose([*runs, *alone(counts, prior, limit, extra)], prior)
+    return _choose([*runs, *alone(counts, prior, limit, extra)], prior, counts)
 
 
-def _choose(runs: list[Run], prior: Beliefs) -> Solution:
-    """Keep the best of several runs, by ELBO less Occam's price."""
+def _choose(runs: list[Run], prior: Beliefs, counts: Array) -> Solution:
+    """Keep the best of several runs, by ELBO less Occam's price for each level that occurs.
+
+    Where only one level occurs (CartPole), some odd cell among hundreds looks like a second one.
+    One of K cells does so by log 2K nats with a chance of one half at most: that is the price.
+    """
     xp = namespace(prior.rows)
     stacked = Run(
         Beliefs(
@@ -115,7 +116,8 @@ def _choose(runs: list[Run], prior: Beliefs) -> Solution:
     # Smooth, since a price for "more than one observation" would decide between labellings of
     # which one leaves .9 observations to a level that does not occur, and the other 1.1.
     occurs = 1 - xp.exp(-xp.sum(stacked.beliefs.rows - prior.rows, axis=-1))
-    scores = stacked.elbo - OCCAM * xp.sum(occurs, axis=-1)
+    price = xp.log(1 + 2 * xp.sum(seen_cells(counts)))
+    scores = stacked.elbo - price * xp.sum(occurs, axis=-1)
     best = xp.argmax(scores)
     return Solution(
         Beliefs(stacked.beliefs.rows[best, ...], stacked.beliefs.levels[best, ...]),
@@ -313,13 +315,13 @@ class DawidSkene(Estimator):
         )
         run = converge(table, start, prior, LIMIT, extra)
         if overruled:
-            return _choose([run], prior)
+            return _choose([run], prior, table)
         every = solution.runs
         runs = [
             Run(Beliefs(every.beliefs.rows[i], every.beliefs.levels[i]), every.elbo[i], trace)
             for i, trace in enumerate(every.trace)
         ]
-        return _choose([*runs, run], prior)
+        return _choose([*runs, run], prior, table)
 
     def _note_rivals(self, solution: Solution, prior: Beliefs) -> None:
         scores, every = to_numpy(solution.scores), solution.runs.beliefs
