@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from unperturb.agents import replay
 from unperturb.agents.base import Agent, Observation, Task, Transition
-from unperturb.agents.bounds import bounds
+from unperturb.agents.bounds import bounds, within
 from unperturb.agents.exploration import ornstein_uhlenbeck
 from unperturb.agents.networks import Params, init_mlp, mlp
 from unperturb.agents.optimiser import Moments, adam, clipped, no_moments, towards
@@ -78,7 +78,7 @@ def advantage(entries: jax.Array, away: jax.Array) -> jax.Array:
 
 def q_value(nets: Nets, observation: jax.Array, action: jax.Array) -> jax.Array:
     """Give Q for columns of observations and actions, (batch,)."""
-    away = action - jnp.tanh(mlp(nets.best, observation))
+    away = action - within(mlp(nets.best, observation))
     return mlp(nets.value, observation)[0] + advantage(mlp(nets.curvature, observation), away)
 
 
@@ -115,7 +115,7 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         return State(nets, target, no_moments(nets), buffer, noise)
 
     def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
-        chosen = jnp.tanh(mlp(state.nets.best, observation.features[:, None])[:, 0])
+        chosen = within(mlp(state.nets.best, observation.features[:, None])[:, 0])
         return scale.outward(chosen, state.noise)
 
     def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
@@ -128,7 +128,7 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         def loss(nets: Nets) -> jax.Array:
             return jnp.mean((q_value(nets, batch.observation, batch.action) - wanted) ** 2)
 
-        gradient = clipped(jax.grad(loss)(state.nets), hyper.clip)
+        gradient = Nets(*(clipped(part, hyper.clip) for part in jax.grad(loss)(state.nets)))
         # During warm-up the step size is zero: a branch here would copy the buffer.
         rate = jnp.where(t >= hyper.warm_up, hyper.learning_rate, 0.0)
         nets, moments = adam(state.nets, gradient, state.moments, rate, t)
