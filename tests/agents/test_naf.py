@@ -4,6 +4,7 @@ import numpy as np
 import probes
 import pytest
 
+from unperturb.agents.bounds import within
 from unperturb.agents.naf import Hyper, Nets, State, advantage, naf, q_value
 from unperturb.agents.networks import init_mlp, mlp
 
@@ -24,9 +25,13 @@ def test_the_advantage_by_its_formula():
 
 def test_the_best_action_is_mu_and_is_worth_v():
     keys = jax.random.split(jax.random.key(0), 3)
-    nets = Nets(init_mlp(keys[0], [2, 1]), init_mlp(keys[1], [2, 2]), init_mlp(keys[2], [2, 3]))
+    nets = Nets(
+        init_mlp(keys[0], [2, 1]),
+        jax.tree.map(lambda leaf: 0.3 * leaf, init_mlp(keys[1], [2, 2])),
+        init_mlp(keys[2], [2, 3]),
+    )
     seen = jnp.array([[0.3], [-0.8]])
-    best = jnp.tanh(mlp(nets.best, seen))
+    best = within(mlp(nets.best, seen))
     np.testing.assert_allclose(q_value(nets, seen, best), mlp(nets.value, seen)[0], rtol=1e-6)
     tried = best + 0.3 * jax.random.normal(jax.random.key(1), (2, 50))
     assert (q_value(nets, jnp.tile(seen, (1, 50)), tried) < mlp(nets.value, seen)[0]).all()
@@ -34,7 +39,7 @@ def test_the_best_action_is_mu_and_is_worth_v():
 
 def learned(state: State):
     V = np.asarray(mlp(state.nets.value, probes.SEEN)[0])
-    return V, np.asarray(jnp.tanh(mlp(state.nets.best, probes.SEEN)))
+    return V, np.asarray(within(mlp(state.nets.best, probes.SEEN)))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import optax
 import pytest
 
 from unperturb.agents.base import Task
-from unperturb.agents.bounds import bounds
+from unperturb.agents.bounds import bounds, within
 from unperturb.agents.networks import init_mlp
 from unperturb.agents.optimiser import adam, clipped, no_moments, towards
 from unperturb.errors import InvalidOptionError
@@ -69,3 +69,16 @@ def test_bounds_of_actions():
 def test_bounds_that_are_none(low, high, message):
     with pytest.raises(InvalidOptionError, match=message):
         bounds(Task(features=3, actions=1, low=low, high=high))
+
+
+@pytest.mark.parametrize("start", [-30.0, 30.0])
+def test_a_clipped_output_comes_back(start):
+    x, descent = jnp.array(start), jax.grad(lambda x: (within(x) - 0.25) ** 2)
+    for _ in range(100):
+        x = x - 0.3 * descent(x)
+    np.testing.assert_allclose(x, 0.25, atol=1e-4)
+
+
+def test_and_is_not_driven_out_farther():
+    np.testing.assert_array_equal(jax.grad(lambda x: -within(x))(2.0), 0)
+    np.testing.assert_array_equal(jax.grad(lambda x: within(x))(-2.0), 0)

@@ -32,6 +32,35 @@ class Bounds(NamedTuple):
         return transition._replace(action=(transition.action - self.middle) / self.half)
 
 
+@jax.custom_vjp
+def within(x: jax.Array) -> jax.Array:
+    """Clip to [-1, 1]; the gradient is stopped only where a step along it would lead farther out.
+
+    A tanh that is saturated passes no gradient at all, and an output that was once driven far out
+    never comes back.
+
+    Example:
+        >>> within(jnp.array([-3.0, 0.5]))
+        Array([-1. ,  0.5], dtype=float32)
+        >>> jax.grad(lambda x: within(x).sum())(jnp.array([-3.0, 0.5, 3.0]))  # less is better
+        Array([0., 1., 1.], dtype=float32)
+    """
+    return jnp.clip(x, -1.0, 1.0)
+
+
+def _forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return within(x), x
+
+
+def _backward(x: jax.Array, g: jax.Array) -> tuple[jax.Array]:
+    # A step is taken against the gradient.
+    leaves = ((x > 1) & (g < 0)) | ((x < -1) & (g > 0))
+    return (jnp.where(leaves, 0.0, g),)
+
+
+within.defvjp(_forward, _backward)
+
+
 def bounds(task: Task) -> Bounds:
     """Read the bounds of a task.
 
