@@ -350,9 +350,11 @@ class RewardCorrector:
         """Estimate C again now, from all that is counted."""
         self._since_refresh = 0
         self._due = self._interval()
-        table = self.counts.table()
+        # Most cells of a grid are never visited; they cost nothing.
+        busy = self.counts.busy()
+        rows = self.counts.rows(busy)
         if self._chunk is None:
-            self.estimator.refresh(table)
+            self.estimator.refresh_rows(rows, busy, self.cells.n)
         elif self._chunk.table().any() or not self.estimator.fitted:
             self.estimator.refresh(self._chunk.table())
             self._chunk = AllTime(self.cells.n, len(self.levels))
@@ -363,11 +365,9 @@ class RewardCorrector:
             return self
         self._first = self._table
         if self.method == "posterior":
-            # Most cells of a grid are never visited; they keep NaN and cost nothing.
-            busy = np.flatnonzero(table @ np.ones(len(self.levels)))
             self._values = np.full(self.cells.n, np.nan)
             self._until = np.full(self.cells.n, 2)
-            self._value(busy, table[busy], np.asarray(self.estimator.posterior_)[busy])
+            self._value(busy, rows, self.estimator.posterior_of(busy))
             self._first = self._first_values()
         self.refreshes += 1
         self.ready = True

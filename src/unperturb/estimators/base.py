@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -19,6 +19,29 @@ from unperturb.errors import (
 
 AMBIGUOUS_NATS = 3.0
 """A second explanation this close in evidence can't be ruled out."""
+
+
+class Sparse(NamedTuple):
+    """The rows of some of many cells; all others have one row in common.
+
+    Example:
+        >>> Sparse(np.array([[1.0, 0.0]]), np.array([2]), 3, np.array([0.5, 0.5])).spread()
+        array([[0.5, 0.5],
+               [0.5, 0.5],
+               [1. , 0. ]])
+    """
+
+    rows: np.ndarray
+    cells: np.ndarray
+    of: int
+    blank: np.ndarray
+
+    def spread(self) -> np.ndarray:
+        """Give the rows of all cells."""
+        table = np.empty((self.of, self.rows.shape[1]))
+        table[:] = self.blank
+        table[self.cells] = self.rows
+        return table
 
 
 class Estimator(ABC):
@@ -43,6 +66,7 @@ class Estimator(ABC):
     level_frequencies_: Array
     row_size_: Array
     trace_: np.ndarray
+    _sparse: Sparse | None = None
 
     @abstractmethod
     def fit(self, counts: Any) -> Self:
@@ -51,6 +75,29 @@ class Estimator(ABC):
     def refresh(self, counts: Any) -> Self:
         """Estimate C again from grown counts; from the last estimate where that saves time."""
         return self.fit(counts)
+
+    def refresh_rows(self, rows: np.ndarray, cells: np.ndarray, of: int) -> Self:
+        """Do what `refresh` does, given the rows of the cells with observations, among `of` cells.
+
+        On a fine grid most cells are never visited; an estimator that can leaves them out.
+        """
+        table = np.zeros((of, rows.shape[1]))
+        table[cells] = rows
+        return self.refresh(table)
+
+    def posterior_of(self, cells: np.ndarray) -> np.ndarray:
+        """Give the rows of `posterior_` of these cells, which have observations."""
+        if self._sparse is None:
+            return np.asarray(to_numpy(self.posterior_)[cells])
+        return np.asarray(self._sparse.rows[np.searchsorted(self._sparse.cells, cells)])
+
+    def _keep_posterior(self, posterior: Array | Sparse) -> None:
+        """Keep the posterior of all cells; a sparse one is spread when somebody asks for it."""
+        self._sparse = posterior if isinstance(posterior, Sparse) else None
+        if self._sparse is None:
+            self.posterior_ = posterior
+        else:
+            self.__dict__.pop("posterior_", None)
 
     @property
     @abstractmethod
@@ -89,6 +136,9 @@ class Estimator(ABC):
 
         def __getattr__(self, name: str) -> Any:
             """Say what to do about results that are not there yet."""
+            if name == "posterior_" and self._sparse is not None:
+                self.posterior_ = self._sparse.spread()
+                return self.posterior_
             if name.endswith("_") and not name.startswith("_"):
                 self._need_fit()
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

@@ -133,18 +133,26 @@ def expected_logs(parameters: Array) -> Array:
 
 def level_scores(counts: Array, beliefs: Beliefs, extra: Array | None = None) -> Array:
     """Give log q up to a constant, (M, cells); `extra` holds anchors or earlier evidence."""
-    xp = namespace(counts)
-    scores = expected_logs(beliefs.rows) @ xp.matrix_transpose(counts)
-    scores = scores + expected_logs(beliefs.levels)[:, None]
+    return _scores(counts, _logs(beliefs), extra)
+
+
+def _logs(beliefs: Beliefs) -> Beliefs:
+    """Give what the blocks of a table have in common; digammas are dear."""
+    return Beliefs(expected_logs(beliefs.rows), expected_logs(beliefs.levels))
+
+
+def _scores(counts: Array, logs: Beliefs, extra: Array | None) -> Array:
+    scores = logs.rows @ namespace(counts).matrix_transpose(counts)
+    scores = scores + logs.levels[:, None]
     return scores if extra is None else scores + extra
 
 
 def level_posterior(counts: Array, beliefs: Beliefs, extra: Array | None = None) -> Array:
     """Give the chance of each true level for each cell, (cells, M)."""
     xp = namespace(counts)
+    logs = _logs(beliefs)
     parts = [
-        softmax(level_scores(counts[part, :], beliefs, _columns(extra, part)))[0]
-        for part in blocks(counts)
+        softmax(_scores(counts[part, :], logs, _columns(extra, part)))[0] for part in blocks(counts)
     ]
     return xp.matrix_transpose(xp.concat(parts, axis=1))
 
@@ -165,10 +173,10 @@ def step(
     xp = namespace(counts)
     elbo = -xp.sum(_divergence(beliefs.rows, prior.rows))
     elbo = elbo - _divergence(beliefs.levels, prior.levels)
-    rows, levels = prior.rows, prior.levels
+    rows, levels, logs = prior.rows, prior.levels, _logs(beliefs)
     for part in blocks(counts):
         n = counts[part, :]
-        q, log_total = softmax(level_scores(n, beliefs, _columns(extra, part)))
+        q, log_total = softmax(_scores(n, logs, _columns(extra, part)))
         rows = rows + q @ n
         # An unseen cell has nothing to say about how frequent the levels are.
         levels = levels + q @ seen[part]

@@ -11,6 +11,7 @@ from unperturb.errors import InvalidOptionError
 from unperturb.estimators.base import (
     AMBIGUOUS_NATS,
     Estimator,
+    Sparse,
     anchor_mask,
     as_anchors,
     check_counts,
@@ -238,13 +239,23 @@ class DawidSkene(Estimator):
         self._keep(table, beliefs, self._posterior(table, beliefs, extra))
         return self
 
+    def refresh_rows(self, rows: np.ndarray, cells: np.ndarray, of: int) -> Self:
+        """Leave out the cells without observations, which say nothing."""
+        if self.anchors or not len(rows):
+            return super().refresh_rows(rows, cells, of)
+        self.refresh(rows)
+        assert self._beliefs is not None
+        blank = level_posterior(np.zeros((1, rows.shape[1])), self._beliefs)[0]
+        self._keep_posterior(Sparse(self.posterior_, cells, of, blank))
+        return self
+
     @property
     def interval_(self) -> np.ndarray:
         """The 95 % interval of each entry of C, unsure levels of cells taken into account."""
         self._need_fit()
         return credible_interval(
             to_numpy(self._counts),
-            to_numpy(self.posterior_),
+            to_numpy(self.posterior_ if self._sparse is None else self._sparse.rows),
             to_numpy(self.confusion_),
             to_numpy(self.level_frequencies_),
             to_numpy(self._prior(self._counts).rows).sum(axis=-1),
@@ -363,7 +374,7 @@ class DawidSkene(Estimator):
         self._counts = xp.asarray(table, copy=True)
         self._beliefs = beliefs
         self.confusion_ = beliefs.confusion
-        self.posterior_ = posterior
+        self._keep_posterior(posterior)
         self.level_frequencies_ = beliefs.level_frequencies
         self.row_size_ = xp.sum(beliefs.rows - self._prior(table).rows, axis=1)
 
@@ -392,7 +403,7 @@ class DawidSkene(Estimator):
         if self._beliefs is None:
             return {}
         return {
-            "counts": to_numpy(self._counts),
+            "counts": self._all_counts(),
             "rows": to_numpy(self._beliefs.rows),
             "levels": to_numpy(self._beliefs.levels),
             "posterior": to_numpy(self.posterior_),
@@ -400,6 +411,12 @@ class DawidSkene(Estimator):
             "rival_gaps": np.array([gap for gap, _ in self._rivals]),
             "rivals": np.array([C for _, C in self._rivals]),
         }
+
+    def _all_counts(self) -> np.ndarray:
+        counts = to_numpy(self._counts)
+        if self._sparse is None:
+            return counts
+        return self._sparse._replace(rows=counts, blank=np.zeros(counts.shape[1])).spread()
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Take back what `state_dict` gave."""

@@ -9,7 +9,7 @@ import scipy.special
 
 from unperturb._array import Array, blocks, namespace, to_numpy
 from unperturb.errors import InvalidPriorError
-from unperturb.estimators.base import Estimator, anchor_mask, as_anchors, check_counts, pick
+from unperturb.estimators.base import Estimator, Sparse, anchor_mask, as_anchors, check_counts, pick
 
 
 class Vote(NamedTuple):
@@ -97,9 +97,18 @@ class MajorityVote(Estimator):
         voters = xp.sum(ballot, axis=0)
         # A cell that was never visited has no vote: any level is as likely as another.
         silent = xp.sum(ballot, axis=1, keepdims=True) == 0
-        self.posterior_ = xp.where(silent, xp.ones_like(ballot) / ballot.shape[1], ballot)
+        self._keep_posterior(xp.where(silent, xp.ones_like(ballot) / ballot.shape[1], ballot))
         self.level_frequencies_ = voters / xp.sum(voters)
         self.trace_ = np.empty(0)
+        return self
+
+    def refresh_rows(self, rows: np.ndarray, cells: np.ndarray, of: int) -> Self:
+        """Let only the cells vote that have observations; the others have no vote."""
+        if self.anchors or not len(rows):
+            return super().refresh_rows(rows, cells, of)
+        self.fit(rows)
+        M = rows.shape[1]
+        self._keep_posterior(Sparse(self.posterior_, cells, of, np.full(M, 1 / M)))
         return self
 
     @property
@@ -132,7 +141,8 @@ class MajorityVote(Estimator):
         if not state:
             self._start_over()
             return
-        self.confusion_, self.posterior_, self.row_size_, self.level_frequencies_ = pick(
+        self.confusion_, posterior, self.row_size_, self.level_frequencies_ = pick(
             state, confusion=None, posterior=None, row_size=None, level_frequencies=None
         )
+        self._keep_posterior(posterior)
         self.trace_ = np.empty(0)

@@ -19,7 +19,7 @@ from queue import Empty
 from typing import Any
 
 from unperturb.lab.records import Records, Settings
-from unperturb.lab.units import lane_of, problem_key, trainer_of
+from unperturb.lab.units import lane_of, noise_matrix, problem_key, trainer_of
 
 Batch = list[dict[str, Any]]
 Watch = Callable[[int, float], None]
@@ -83,7 +83,7 @@ def train(batch: Batch, records: Records, watch: Watch | None = None) -> None:
     outcomes = trainer_of(batch[0]).run([lane_of(unit) for unit in batch], batch[0]["steps"], watch)
     for unit, outcome in zip(batch, outcomes, strict=True):
         if not records.has(unit):
-            records.save(unit, **outcome._asdict())
+            records.save(unit, **outcome._asdict(), noise=noise_matrix(unit))
 
 
 def _cores() -> int:

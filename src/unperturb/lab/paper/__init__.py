@@ -63,10 +63,11 @@ class Study(NamedTuple):
 
 _HERE = "unperturb.lab.paper"
 _CARTPOLE = "5 agents on CartPole"
+_PENDULUM = "DDPG and NAF on Pendulum"
 STUDIES: dict[str, Study] = {
     "table-control": Study(
         "Table 1: scores on CartPole and Pendulum",
-        _CARTPOLE,
+        f"{_CARTPOLE}, {_PENDULUM}",
         package=f"{_HERE}.table_control",
     ),
     "table-atari": Study("Table 2: scores of PPO on Atari", "PPO on five Atari games"),
@@ -82,7 +83,9 @@ STUDIES: dict[str, Study] = {
     "figure-cartpole": Study(
         "Learning curves on CartPole", _CARTPOLE, package=f"{_HERE}.figure_cartpole", full=False
     ),
-    "figure-pendulum": Study("Learning curves on Pendulum", "DDPG and NAF on Pendulum"),
+    "figure-pendulum": Study(
+        "Learning curves on Pendulum", _PENDULUM, package=f"{_HERE}.figure_pendulum", full=False
+    ),
     "figure-pong": Study("Learning curves on Pong", "PPO on Pong"),
     "figure-vrt": Study(
         "Learning curves with variance reduction",
@@ -110,8 +113,18 @@ STUDIES: dict[str, Study] = {
     "figure-vrt-full": Study(
         "All curves with variance reduction", _CARTPOLE, package=f"{_HERE}.figure_vrt", full=True
     ),
-    "figure-pendulum-full": Study("All learning curves on Pendulum", "DDPG and NAF on Pendulum"),
+    "figure-pendulum-full": Study(
+        "All learning curves on Pendulum",
+        _PENDULUM,
+        package=f"{_HERE}.figure_pendulum",
+        full=True,
+    ),
     "figure-atari-full": Study("All learning curves on Atari", "PPO on seven Atari games"),
+    "study-levels": Study(
+        "How many levels to cut a continuous reward into",
+        "DDPG on Pendulum, 5 to 65 levels",
+        package=f"{_HERE}.study_levels",
+    ),
     "theory": Study(
         "The Lemmas and Theorems, checked by measurement",
         "Q-Learning and Phased Q-Learning on the six-state MDP",

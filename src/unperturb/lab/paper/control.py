@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -43,6 +44,30 @@ CARTPOLE = (
     Column("CartPole-v0", "dqn", "DQN", 10_000),
     Column("CartPole-v0", "dueling-dqn", "Dueling DQN", 10_000),
 )
+_PENDULUM_STEPS, _PENDULUM_SEEDS = 150_000, 6
+
+
+def _pendulum(agent: str, noise: str) -> Column:
+    return Column(
+        "Pendulum-v1",
+        agent,
+        agent.upper(),
+        _PENDULUM_STEPS,
+        noise,
+        seeds=_PENDULUM_SEEDS,
+    )
+
+
+PENDULUM = (
+    _pendulum("ddpg", "symmetric"),
+    _pendulum("ddpg", "rand-one"),
+    _pendulum("ddpg", "rand-all"),
+    _pendulum("naf", "rand-all"),
+)
+PENDULUM_TABLE = (PENDULUM[1], PENDULUM[3])
+"""The two that the paper's Table 1 has."""
+MIRRORED = ("binary", "symmetric")
+"""The noises that are a mirror image of less noise above one half; random ones are not."""
 
 
 def conditions(
@@ -50,20 +75,25 @@ def conditions(
 ) -> Iterator[dict[str, Any]]:
     """Give the arguments of `unit` for every condition of a column.
 
-    A weight above one half can't be told from its mirror image. There whatever is estimated runs
-    twice: honestly, and with the stated assumption that most rewards are reversed.
+    A weight above one half can't be told from its mirror image where noise mirrors the levels.
+    There whatever is estimated runs twice: honestly, and with the stated assumption that most
+    rewards are reversed. Of a random noise that would be a wrong thing to assume.
 
     Example:
         >>> [c["prior"] for c in conditions(CARTPOLE[3], ["posterior"], [0.3, 0.7])]
         [None, None, 'reverse']
+        >>> [c["prior"] for c in conditions(PENDULUM[2], ["posterior"], [0.3, 0.7])]
+        [None, None]
     """
     rewards = list(rewards)
+    mirrored = column.noise in MIRRORED
     for weight in weights:
         for reward in rewards:
             if reward == "true":
                 continue
             estimates = reward in ("estimated", "estimated+vrt", "posterior")
-            for prior in (None, "reverse") if estimates and weight > 0.5 else (None,):
+            twice = estimates and mirrored and weight > 0.5
+            for prior in (None, "reverse") if twice else (None,):
                 yield {"reward": reward, "weight": weight, "prior": prior}
     if "true" in rewards:
         yield {"reward": "true", "weight": 0.0, "prior": None}
@@ -88,11 +118,12 @@ def units(
     weights: Iterable[float],
     seeds: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Describe every run of these columns."""
+    """Describe every run of these columns once; those that differ in noise share the true one."""
     rewards, weights = list(rewards), list(weights)
-    return [
+    every = [
         unit_of(column, seed, condition)
         for column in columns
         for condition in conditions(column, rewards, weights)
         for seed in range(seeds or column.seeds)
     ]
+    return list({json.dumps(one, sort_keys=True): one for one in every}.values())

@@ -87,15 +87,21 @@ def _wide(rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> list[dic
         shown = [f"{row[x]:.{digits}f}" for x in ("mean", "interval_low", "interval_high")]
         paper = "" if row["paper"] is None else f" ({row['paper']:g})"
         stars = {"within the interval": "*", "yes": "**"}.get(row["below"], "")
-        title = next(c.title for c in columns if c.agent == row["agent"])
-        line[title] = f"{shown[0]} [{shown[1]}, {shown[2]}]{paper}{stars}"
+        for title in (c.title for c in columns if _is_of(row, c)):
+            line[title] = f"{shown[0]} [{shown[1]}, {shown[2]}]{paper}{stars}"
     return list(lines.values())
+
+
+def _is_of(row: dict[str, Any], column: Column) -> bool:
+    return (row["env"], row["agent"]) == (column.env.split("-")[0], column.agent) and (
+        row["noise"] in (column.noise, "none")
+    )
 
 
 def _draw(figure: Any, rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> None:
     panels = figure.subplots(1, len(columns), squeeze=False)[0]
     for axes, column in zip(panels, columns, strict=True):
-        own = [row for row in rows if row["agent"] == column.agent]
+        own = [row for row in rows if _is_of(row, column)]
         names = list(dict.fromkeys((say(row), row["reward"], row["prior"]) for row in own))
         for i, (name, reward, prior) in enumerate(names):
             line = sorted(

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from unperturb.lab import report
-from unperturb.lab.paper.control import CARTPOLE, Column
+from unperturb.lab.paper.control import CARTPOLE, PENDULUM, Column
 from unperturb.lab.records import Records
 from unperturb.lab.units import preset
 
 NAME = "table-algorithms"
-_COLUMNS = CARTPOLE
+_COLUMNS = (*CARTPOLE, *PENDULUM)
 
 
 def write(records: Records, out: Path) -> list[Path]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from unperturb.lab import grid
-from unperturb.lab.paper.control import CARTPOLE, units
+from unperturb.lab.paper.control import CARTPOLE, PENDULUM_TABLE, units
 from unperturb.lab.records import Records
 from unperturb.lab.units import Reward
 
 NAME = "table-control"
-COLUMNS = CARTPOLE
+COLUMNS = (*CARTPOLE, *PENDULUM_TABLE)
 REWARDS: tuple[Reward, ...] = ("noisy", "known", "estimated", "posterior", "true")
 WEIGHTS = (0.1, 0.3, 0.7)
 

@@ -1,0 +1,1 @@
+"""Learning curves on Pendulum: seventeen levels of a continuous reward."""

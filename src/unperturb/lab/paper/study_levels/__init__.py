@@ -1,0 +1,1 @@
+"""Into how many levels to cut a continuous reward: quantisation against estimation."""
