@@ -37,11 +37,18 @@ lint: $(VENV)/.dev ## lint, format, types and the layers of the house
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev ## the core's benchmarks: accuracy, speed, memory (several minutes)
+# rejax needs an older gymnax than ours, so it has an environment of its own.
+.venv-rejax/.done:
+	@test -x .venv-rejax/bin/python || $(PYTHON) -m venv .venv-rejax
+	@.venv-rejax/bin/pip install --quiet 'rejax==0.1.3' 'gymnax<1'
+	@touch $@
+
+bench: $(VENV)/.dev .venv-rejax/.done ## benchmarks: accuracy, speed, memory, beside the peers
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/estimation.py
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/logs.py
+	$(BIN)/python benchmarks/cartpole.py
 
 reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
 	$(BIN)/unperturb reproduce all
