@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import scipy.special
 
-from unperturb._array import Array, namespace
+from unperturb._array import Array, namespace, row_sums
 
 SIGNIFICANCE = 0.01
 _TINY = 1e-12
@@ -24,11 +24,11 @@ def mixed_cells(counts: Array, confusion: Array) -> Array:
     1 %. Coarse cells mix several true levels; then a posterior over one level is wrong.
     """
     xp = namespace(counts)
-    M = counts.shape[1]
-    total = xp.sum(counts, axis=1, keepdims=True)
+    total = row_sums(counts)[:, None]
     share = counts / xp.where(total > 0, total, xp.ones_like(total))
-    own = xp.sum(counts * xp.log(xp.where(counts > 0, share, xp.ones_like(share))), axis=1)
-    return 2 * (own - xp.max(_fits(counts, confusion), axis=1)) > _critical_value(M - 1)
+    own = row_sums(counts * xp.log(xp.where(counts > 0, share, xp.ones_like(share))))
+    lost = 2 * (own - xp.max(_fits(counts, confusion), axis=0))
+    return lost > _critical_value(counts.shape[1] - 1)
 
 
 def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -> Array:
@@ -43,18 +43,20 @@ def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -
         array([[0.01, 0.99]])
     """
     xp = namespace(counts)
-    scores = _fits(counts, confusion) + xp.log(level_frequencies + _TINY)
-    chances = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-    return chances / xp.sum(chances, axis=1, keepdims=True)
+    shares = xp.log(level_frequencies + _TINY)
+    shares = shares[:, None] if shares.ndim == 1 else xp.matrix_transpose(shares)
+    scores = _fits(counts, confusion) + shares
+    chances = xp.exp(scores - xp.max(scores, axis=0))
+    return xp.matrix_transpose(chances / xp.sum(chances, axis=0))
 
 
 def _fits(counts: Array, confusion: Array) -> Array:
-    """Give log p(counts | level), (cells, M)."""
+    """Give log p(counts | level), (M, cells): so short an axis is the faster one in front."""
     xp = namespace(counts)
     logs = xp.log(xp.where(confusion > _TINY, confusion, 0 * confusion + _TINY))
     if confusion.ndim == 3:
-        return xp.sum(counts[:, None, :] * logs, axis=-1)
-    return counts @ xp.matrix_transpose(logs)
+        return xp.matrix_transpose(xp.sum(counts[:, None, :] * logs, axis=-1))
+    return logs @ xp.matrix_transpose(counts)
 
 
 def cell_values(
@@ -67,8 +69,8 @@ def cell_values(
     `confusion` and `surrogate` may have a leading axis with one entry per cell.
     """
     xp = namespace(counts)
-    total = xp.sum(counts, axis=1)
+    total = row_sums(counts)
     seen = total > 0
-    mean = xp.sum(counts * surrogate, axis=1) / xp.where(seen, total, xp.ones_like(total))
+    mean = row_sums(counts * surrogate) / xp.where(seen, total, xp.ones_like(total))
     value = xp.where(mixed_cells(counts, confusion), mean, posterior @ values)
     return xp.where(seen, value, 0 * value + xp.nan)
