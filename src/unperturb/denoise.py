@@ -8,27 +8,30 @@ import scipy.special
 
 from unperturb._array import Array, namespace, row_sums
 
-SIGNIFICANCE = 0.01
+SIGNIFICANCE = 1e-4
+"""Of the G-test by which cells fall back. Training tests thousands of cells again and again. At 1 %
+dozens of good ones would fail at any time, and each of their visits would bring the same error."""
 _TINY = 1e-12
 
 
 @lru_cache
-def _critical_value(freedom: int) -> float:
-    return float(scipy.special.chdtri(freedom, SIGNIFICANCE))
+def _critical_value(freedom: int, significance: float) -> float:
+    return float(scipy.special.chdtri(freedom, significance))
 
 
-def mixed_cells(counts: Array, confusion: Array) -> Array:
+def mixed_cells(counts: Array, confusion: Array, significance: float = SIGNIFICANCE) -> Array:
     """Say for each cell whether no single true level explains what it showed (a G-test).
 
     G_z = 2 sum_k n_k log(n_k / (N C_zk)) for the best level z, against the chi-square quantile at
-    1 %. Coarse cells mix several true levels; then a posterior over one level is wrong.
+    this significance. Coarse cells mix several true levels; then a posterior over one level is
+    wrong.
     """
     xp = namespace(counts)
     total = row_sums(counts)[:, None]
     share = counts / xp.where(total > 0, total, xp.ones_like(total))
     own = row_sums(counts * xp.log(xp.where(counts > 0, share, xp.ones_like(share))))
     lost = 2 * (own - xp.max(_fits(counts, confusion), axis=0))
-    return lost > _critical_value(counts.shape[1] - 1)
+    return lost > _critical_value(counts.shape[1] - 1, significance)
 
 
 def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -> Array:
