@@ -521,9 +521,8 @@ def test_the_posterior_survives_drift():
 
 
 def test_pure_cells_get_their_true_value_and_keep_it():
-    # 2,000 cells, tested again whenever an estimate is made, as training does: at 1 % per test 70 of
-    # them are off at some time. At 1e-4 one test of all finds .2; ten independent ones would find 2,
-    # and 15 or more with a chance of 1e-8.
+    # 2,000 cells, tested again at each estimate, as training does. At 1 % a test, 70 of them are
+    # off at some time. At 1e-4 ten independent rounds would find 2, and 15 or more with 1e-8.
     cells = Cells.discrete(1000, 2)
     corrector = RewardCorrector(LEVELS, cells, method="posterior")
     rng = np.random.default_rng(0)
