@@ -28,7 +28,7 @@ test: lint ## lint, types, layers, and all tests
 
 test-rllib: ## the RLlib example, in an environment of its own: Ray pins an older Gymnasium
 	@test -x .venv-rllib/bin/python || $(PYTHON) -m venv .venv-rllib
-	@.venv-rllib/bin/pip install --quiet --editable '.[rllib]' torch==2.13.0 pytest
+	@.venv-rllib/bin/pip install --quiet --editable '.[rllib]' torch==2.13.0 pytest hypothesis
 	.venv-rllib/bin/python -m pytest -p no:cacheprovider tests/test_examples.py tests/test_snippets.py -k rllib
 
 lint: $(VENV)/.dev ## lint, format, types and the layers of the house

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from unperturb import _store
+from unperturb._array import row_sums
 from unperturb.cells import Cells
 from unperturb.confusion import ConfusionSchedule
 from unperturb.counts import AllTime, Counts, Forgetting, LastPerCell
@@ -364,7 +365,7 @@ class RewardCorrector:
         self._first = self._table
         if self.method == "posterior":
             # Most cells of a grid are never visited; they keep NaN and cost nothing.
-            busy = np.flatnonzero(table @ np.ones(len(self.levels)))
+            busy = np.flatnonzero(row_sums(table) > 0)
             self._values = np.full(self.cells.n, np.nan)
             self._until = np.full(self.cells.n, 2)
             self._value(busy, table[busy], np.asarray(self.estimator.posterior_)[busy])
@@ -399,9 +400,10 @@ class RewardCorrector:
         else:  # a stream knows more of these cells than the counts, which fade
             known = np.asarray(self.estimator.posterior_)[cells]
             posterior = level_posterior(self._chunk.rows(cells), C, known)
-        for i, cell in enumerate(cells.tolist()):
-            if cell in self._anchors:
-                posterior[i] = np.eye(len(self.levels))[self._anchors[cell]]
+        if self._anchors:
+            for i, cell in enumerate(cells.tolist()):
+                if cell in self._anchors:
+                    posterior[i] = np.eye(len(self.levels))[self._anchors[cell]]
         self._value(cells, rows, posterior)
 
     def _first_values(self) -> np.ndarray:
