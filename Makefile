@@ -28,7 +28,7 @@ test: lint ## lint, types, layers, and all tests
 
 test-rllib: ## the RLlib example, in an environment of its own: Ray pins an older Gymnasium
 	@test -x .venv-rllib/bin/python || $(PYTHON) -m venv .venv-rllib
-	@.venv-rllib/bin/pip install --quiet --editable '.[rllib]' torch==2.13.0 pytest
+	@.venv-rllib/bin/pip install --quiet --editable '.[rllib]' torch==2.13.0 pytest hypothesis
 	.venv-rllib/bin/python -m pytest -p no:cacheprovider tests/test_examples.py tests/test_snippets.py -k rllib
 
 lint: $(VENV)/.dev ## lint, format, types and the layers of the house
@@ -37,11 +37,18 @@ lint: $(VENV)/.dev ## lint, format, types and the layers of the house
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev ## the core's benchmarks: accuracy, speed, memory (several minutes)
+# rejax needs an older gymnax than ours, so it has an environment of its own.
+.venv-rejax/.done:
+	@test -x .venv-rejax/bin/python || $(PYTHON) -m venv .venv-rejax
+	@.venv-rejax/bin/pip install --quiet 'rejax==0.1.3' 'gymnax<1'
+	@touch $@
+
+bench: $(VENV)/.dev .venv-rejax/.done ## benchmarks: accuracy, speed, memory, beside the peers
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/estimation.py
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/logs.py
+	$(BIN)/python benchmarks/cartpole.py
 
 reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
 	$(BIN)/unperturb reproduce all

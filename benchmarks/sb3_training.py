@@ -7,8 +7,10 @@ written from those files alone: results/sb3/scores.csv has one row per run, summ
 summary.md one per reward.
 
 CartPole: the true reward is always +1; 40 % are flipped to -1 (e- = 0, e+ = 0.4). The score is the
-mean true return of the last 30 training episodes. FrozenLake 8x8, not slippery: a step pays 0 or 1,
-flipped with e- = 0.1 and e+ = 0.3. The score is 1 if the greedy policy reaches the goal.
+mean true return of the last 30 training episodes. PPO has the settings of RL Baselines3 Zoo.
+
+FrozenLake 8x8, not slippery: a step pays 0 or 1, flipped with e- = 0.1 and e+ = 0.3. The score is 1
+if the greedy policy reaches the goal.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ HERE = Path(__file__).resolve().parent.parent / "results" / "sb3"
 REWARDS = ("clean", "noisy", "surrogate", "posterior")
 LEVELS = [-1.0, 1.0]
 FLIPPED = 0.4
-PPO_STEPS = 60_000
+PPO_STEPS = 100_000
 DQN_STEPS = 50_000
 LAKE_EPISODES = 10_000
 

@@ -25,10 +25,10 @@ def test_the_g_test_is_scipys():
             continue
         p = [scipy.stats.power_divergence(row, row.sum() * c, lambda_=0).pvalue for c in C]
         expected.append(max(p) < 0.01)
-    assert mixed_cells(counts, C).tolist() == expected
+    assert mixed_cells(counts, C, 0.01).tolist() == expected
     assert expected == [False, True, False, False, False, True]
     own = np.broadcast_to(C, (len(counts), 2, 2))
-    assert mixed_cells(counts, own).tolist() == expected
+    assert mixed_cells(counts, own, 0.01).tolist() == expected
 
 
 def test_a_pure_cell_fails_as_rarely_as_the_test_says():
@@ -36,7 +36,9 @@ def test_a_pure_cell_fails_as_rarely_as_the_test_says():
     # share has a standard error of .0007, so that false alarms are below 1e-5.
     rng = np.random.default_rng(0)
     counts = rng.multinomial(50, C[rng.integers(2, size=20_000)]).astype(float)
-    assert 0.004 < mixed_cells(counts, C).mean() < 0.0135
+    assert 0.004 < mixed_cells(counts, C, 0.01).mean() < 0.0135
+    # At 1e-4, 2 are expected; 12 or more have a chance of 1e-6.
+    assert mixed_cells(counts, C).sum() < 12
 
 
 def test_values_by_hand():

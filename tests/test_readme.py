@@ -11,6 +11,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_block_runs(number, capsys):
+    if "from ray" in BLOCKS[number]:
+        pytest.skip("make test-rllib runs it")
     exec(compile(BLOCKS[number], f"README block {number}", "exec"), {})
     assert "Traceback" not in capsys.readouterr().out
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import array_api_compat.numpy
 import numpy as np
 import scipy.special
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
@@ -23,6 +24,9 @@ _BLOCK = 12_000
 
 def namespace(*arrays: Array) -> Any:
     """Give the array namespace that these arrays share."""
+    # For a few cells, to look at every library would take as long as the arithmetic.
+    if all(type(array) is np.ndarray for array in arrays):
+        return array_api_compat.numpy
     return array_namespace(*arrays)
 
 
@@ -79,6 +83,11 @@ def logsumexp(x: Array, axis: int) -> Array:
     xp = array_namespace(x)
     top = xp.max(x, axis=axis, keepdims=True)
     return xp.log(xp.sum(xp.exp(x - top), axis=axis)) + xp.squeeze(top, axis=axis)
+
+
+def row_sums(table: Array) -> Array:
+    """Sum each row; with a handful of columns a product is several times faster than a sum."""
+    return table @ namespace(table).ones(table.shape[1], dtype=table.dtype)
 
 
 def scatter_add(x: Array, index: Array, amount: Array) -> Array:

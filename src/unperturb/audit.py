@@ -20,6 +20,8 @@ from unperturb.levels import RewardLevels
 from unperturb.surrogate import affine_slope
 
 NEAR_AFFINE = 0.02
+_BY_CHANCE = 0.01
+"""The share of cells of one level that count as mixed by chance."""
 _SHOWN_LEVELS = 6
 
 
@@ -147,7 +149,7 @@ class RewardAudit:
         # For state-dependent noise each cell is tested against the matrix its posterior used; the
         # mean matrix would call differences between groups a mixture.
         mixed = (
-            float(mixed_cells(counts[tested], C).mean())
+            float(mixed_cells(counts[tested], C, _BY_CHANCE).mean())
             if tested.any() and matrices.ndim == 2
             else 0.0
         )

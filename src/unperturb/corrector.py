@@ -399,9 +399,10 @@ class RewardCorrector:
         else:  # a stream knows more of these cells than the counts, which fade
             known = np.asarray(self.estimator.posterior_)[cells]
             posterior = level_posterior(self._chunk.rows(cells), C, known)
-        for i, cell in enumerate(cells.tolist()):
-            if cell in self._anchors:
-                posterior[i] = np.eye(len(self.levels))[self._anchors[cell]]
+        if self._anchors:
+            for i, cell in enumerate(cells.tolist()):
+                if cell in self._anchors:
+                    posterior[i] = np.eye(len(self.levels))[self._anchors[cell]]
         self._value(cells, rows, posterior)
 
     def _first_values(self) -> np.ndarray:

@@ -6,29 +6,32 @@ from functools import lru_cache
 
 import scipy.special
 
-from unperturb._array import Array, namespace
+from unperturb._array import Array, namespace, row_sums
 
-SIGNIFICANCE = 0.01
+SIGNIFICANCE = 1e-4
+"""Of the G-test by which cells fall back. Training tests thousands of cells again and again. At 1 %
+dozens of good ones would fail at any time, and each of their visits would bring the same error."""
 _TINY = 1e-12
 
 
 @lru_cache
-def _critical_value(freedom: int) -> float:
-    return float(scipy.special.chdtri(freedom, SIGNIFICANCE))
+def _critical_value(freedom: int, significance: float) -> float:
+    return float(scipy.special.chdtri(freedom, significance))
 
 
-def mixed_cells(counts: Array, confusion: Array) -> Array:
+def mixed_cells(counts: Array, confusion: Array, significance: float = SIGNIFICANCE) -> Array:
     """Say for each cell whether no single true level explains what it showed (a G-test).
 
     G_z = 2 sum_k n_k log(n_k / (N C_zk)) for the best level z, against the chi-square quantile at
-    1 %. Coarse cells mix several true levels; then a posterior over one level is wrong.
+    this significance. Coarse cells mix several true levels; then a posterior over one level is
+    wrong.
     """
     xp = namespace(counts)
-    M = counts.shape[1]
-    total = xp.sum(counts, axis=1, keepdims=True)
+    total = row_sums(counts)[:, None]
     share = counts / xp.where(total > 0, total, xp.ones_like(total))
-    own = xp.sum(counts * xp.log(xp.where(counts > 0, share, xp.ones_like(share))), axis=1)
-    return 2 * (own - xp.max(_fits(counts, confusion), axis=1)) > _critical_value(M - 1)
+    own = row_sums(counts * xp.log(xp.where(counts > 0, share, xp.ones_like(share))))
+    lost = 2 * (own - xp.max(_fits(counts, confusion), axis=0))
+    return lost > _critical_value(counts.shape[1] - 1, significance)
 
 
 def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -> Array:
@@ -43,18 +46,20 @@ def level_posterior(counts: Array, confusion: Array, level_frequencies: Array) -
         array([[0.01, 0.99]])
     """
     xp = namespace(counts)
-    scores = _fits(counts, confusion) + xp.log(level_frequencies + _TINY)
-    chances = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-    return chances / xp.sum(chances, axis=1, keepdims=True)
+    shares = xp.log(level_frequencies + _TINY)
+    shares = shares[:, None] if shares.ndim == 1 else xp.matrix_transpose(shares)
+    scores = _fits(counts, confusion) + shares
+    chances = xp.exp(scores - xp.max(scores, axis=0))
+    return xp.matrix_transpose(chances / xp.sum(chances, axis=0))
 
 
 def _fits(counts: Array, confusion: Array) -> Array:
-    """Give log p(counts | level), (cells, M)."""
+    """Give log p(counts | level), (M, cells): so short an axis is the faster one in front."""
     xp = namespace(counts)
     logs = xp.log(xp.where(confusion > _TINY, confusion, 0 * confusion + _TINY))
     if confusion.ndim == 3:
-        return xp.sum(counts[:, None, :] * logs, axis=-1)
-    return counts @ xp.matrix_transpose(logs)
+        return xp.matrix_transpose(xp.sum(counts[:, None, :] * logs, axis=-1))
+    return logs @ xp.matrix_transpose(counts)
 
 
 def cell_values(
@@ -67,8 +72,8 @@ def cell_values(
     `confusion` and `surrogate` may have a leading axis with one entry per cell.
     """
     xp = namespace(counts)
-    total = xp.sum(counts, axis=1)
+    total = row_sums(counts)
     seen = total > 0
-    mean = xp.sum(counts * surrogate, axis=1) / xp.where(seen, total, xp.ones_like(total))
+    mean = row_sums(counts * surrogate) / xp.where(seen, total, xp.ones_like(total))
     value = xp.where(mixed_cells(counts, confusion), mean, posterior @ values)
     return xp.where(seen, value, 0 * value + xp.nan)

@@ -172,10 +172,11 @@ def _make(folder, name):
         "twice.csv": "state,state,reward\n1,1,1\n",
         "other.csv": "x,y,pay\n1,1,1\n",
         "constant.csv": "state,reward\n1,1\n2,1\n",
+        "mac.csv": GOOD.replace("\n", "\r"),
         "log.txt": GOOD,
     }
     if name in text:
-        path.write_text(text[name])
+        path.write_text(text[name], newline="")
     elif name in ("noise.csv", "noise.parquet", "noise.npz"):
         path.write_bytes(bytes(range(128, 256)) * 9)
     elif name == "cut.parquet":
@@ -207,6 +208,8 @@ def _make(folder, name):
         _npz(path, obs=np.arange(3), reward=np.arange(2.0))
     elif name == "rowless.npz":
         _npz(path, obs=np.arange(0), reward=np.arange(0.0))
+    elif name == "scalar.npz":
+        _npz(path, state=1, reward=1.0)
     elif name == "image.npz":
         _npz(path, obs=np.zeros((2, 84, 84), np.uint8), reward=np.arange(2.0))
     elif name == "many.npz":
@@ -233,6 +236,7 @@ def _make(folder, name):
         ("twice.csv", "twice.csv: two columns are called 'state';"),
         ("other.csv", "looks like a state; the columns are x, y, pay. name it: --state COLUMN"),
         ("constant.csv", "every reward is 1; noise shows only where there are two levels or more."),
+        ("mac.csv", "mac.csv can't be read (its lines end in carriage returns alone);"),
         ("noise.csv", "noise.csv can't be read (no text in UTF-8"),
         ("log.txt", "log.txt ends in '.txt'; the kinds of log are .csv, .tsv, .parquet,"),
         ("missing.csv", "missing.csv does not exist;"),
@@ -252,6 +256,7 @@ def _make(folder, name):
         ("complex.npz", "array 'state' has the type complex128;"),
         ("lengths.npz", "the arrays have different lengths (obs 3, reward 2);"),
         ("rowless.npz", "rowless.npz has no rows;"),
+        ("scalar.npz", "scalar.npz has no rows;"),
         ("image.npz", "obs holds 7,056 numbers in each row; at most 64 are cut into cells."),
         (
             "many.npz",

@@ -122,6 +122,13 @@ def test_levels_are_guessed_from_few_rewards_without_float_noise(tmp_path):
     assert audit.levels.tolist() == [0.1, 0.2]
 
 
+def test_minus_zero_is_zero(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("state,reward\n0,-0.0\n1,1\n1,0\n")
+    audit, _ = audit_log(path)
+    assert [str(value) for value in audit.levels] == ["0.0", "1.0"]
+
+
 def test_continuous_rewards_need_intervals_and_are_clipped(tmp_path):
     made = simulate(2000)
     rng = np.random.default_rng(1)

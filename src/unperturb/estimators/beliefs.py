@@ -25,6 +25,7 @@ from unperturb._array import (
     is_concrete,
     loop,
     namespace,
+    row_sums,
 )
 from unperturb.errors import InvalidOptionError, InvalidPriorError
 
@@ -201,7 +202,7 @@ def _divergence(a: Array, b: Array) -> Array:
 def seen_cells(counts: Array) -> Array:
     """Give 1 for each cell with observations, else 0."""
     xp = namespace(counts)
-    return xp.astype(xp.sum(counts, axis=1) > 0, counts.dtype)
+    return xp.astype(row_sums(counts) > 0, counts.dtype)
 
 
 def update(

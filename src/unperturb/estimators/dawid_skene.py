@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from unperturb._array import Array, as_floats, gammaln, namespace, to_numpy
+from unperturb._array import Array, as_floats, gammaln, namespace, row_sums, to_numpy
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators.base import (
     AMBIGUOUS_NATS,
@@ -157,8 +157,8 @@ def _log_beta(a: Array) -> Array:
 
 
 def _busy(table: np.ndarray) -> np.ndarray:
-    """Give the cells with observations; the product is several times faster than `any`."""
-    return np.flatnonzero(table @ np.ones(table.shape[1]))
+    """Give the cells with observations; among booleans they are found fastest."""
+    return np.flatnonzero(row_sums(table) > 0)
 
 
 class DawidSkene(Estimator):
@@ -293,8 +293,8 @@ class DawidSkene(Estimator):
         if not self._may_shrink(table):
             return level_posterior(table, beliefs, extra)
         busy = _busy(table)
-        posterior = np.empty(table.shape)
-        posterior[:] = level_posterior(np.zeros((1, table.shape[1])), beliefs)
+        unseen = level_posterior(np.zeros((1, table.shape[1])), beliefs)
+        posterior = np.repeat(unseen, len(table), axis=0)
         posterior[busy] = level_posterior(table[busy], beliefs)
         return posterior
 

@@ -1,6 +1,7 @@
-"""A small demonstration: clean, noisy and corrected rewards on the six-state MDP.
+"""A small demonstration: DQN on CartPole with 30 % of the rewards flipped.
 
-The corrected run estimates C from the rewards it sees; it is told neither C nor the true rewards.
+Clean, noisy and corrected rewards, side by side. The corrected runs estimate C from the rewards
+they see; they are told neither C nor the true rewards.
 """
 
 from __future__ import annotations
@@ -10,128 +11,79 @@ from typing import Any
 
 import numpy as np
 
-from unperturb import confusion
-from unperturb.errors import MissingRecordError
-from unperturb.lab import report
-from unperturb.lab.envs import six_state
-from unperturb.lab.progress import progress
-from unperturb.lab.records import Record, Records
+from unperturb.lab import grid, report
+from unperturb.lab.paper.control import CARTPOLE, units
+from unperturb.lab.paper.reading import Group, curve, groups, scores
+from unperturb.lab.records import Records
+from unperturb.lab.units import Reward
 
 NAME = "demo"
-_REWARDS = ("true", "noisy", "estimated")
-_SETTINGS = {
-    "study": NAME,
-    "e_minus": 0.1,
-    "e_plus": 0.3,
-    "gamma": 0.8,
-    "epsilon": 0.5,
-    "power": 0.8,
-    "refresh": 500,
-}
+SEEDS = 10
+WEIGHT = 0.3
+_COLUMN = next(column for column in CARTPOLE if column.agent == "dqn")
+_NAMES: dict[Reward, str] = {"true": "clean", "noisy": "noisy", "posterior": "corrected"}
+_LEARNED = 150.0
+_NOTE = f"""\
+DQN on CartPole, {SEEDS} seeds, {_COLUMN.steps:,} steps. The true reward is always +1;
+{WEIGHT:.0%} of the rewards were flipped to -1.
+score: steps survived, mean of the last 30 episodes (200 is the most), with its 95 % interval.
+learned: the steps after which the last 10 episodes reach a score of {_LEARNED:g}, mean of seeds.
+e+: the share of flipped rewards that the corrected runs found out, from the noisy rewards alone."""
 
 
-def units(seeds: int = 10, steps: int = 20_000) -> list[dict[str, Any]]:
-    """Give all units of work: a reward and a seed each."""
-    return [
-        {**_SETTINGS, "steps": steps, "reward": reward, "seed": seed}
-        for reward in _REWARDS
-        for seed in range(seeds)
-    ]
-
-
-def run(records: Records, seeds: int = 10, steps: int = 20_000) -> None:
+def run(records: Records, seeds: int = SEEDS) -> None:
     """Train what is missing."""
-    wanted = units(seeds, steps)
-    batches = [
-        records.missing(unit for unit in wanted if unit["reward"] == reward) for reward in _REWARDS
-    ]
-    for batch in progress([batch for batch in batches if batch], NAME, "reward"):
-        trace = _train(batch)
-        for unit, q, C in zip(batch, trace.q, trace.confusion, strict=True):
-            records.save(unit, q=np.asarray(q), confusion=np.asarray(C[-1]))
-
-
-def _train(batch: list[dict[str, Any]]) -> Any:
-    import jax
-    import jax.numpy as jnp
-
-    from unperturb.lab.reward_robust import Learning, known, learn, streaming
-
-    unit = batch[0]
-    noise = confusion.binary(unit["e_minus"], unit["e_plus"]).matrix
-    C = np.eye(2) if unit["reward"] == "true" else noise
-    refresh, steps = unit["refresh"], unit["steps"]
-    # The noise does not change here, so nothing is forgotten.
-    correction = (
-        streaming(refresh, memory=1e9) if unit["reward"] == "estimated" else known(np.eye(2))
-    )
-    learning = Learning(
-        lambda visits: (visits + 1.0) ** -unit["power"], unit["gamma"], unit["epsilon"]
-    )
-    schedule = np.broadcast_to(C, (steps, 2, 2))
-
-    @jax.jit
-    def all_seeds(seeds: Any) -> Any:
-        return jax.vmap(lambda seed: learn(seed, schedule, correction, learning, steps, refresh))(
-            seeds
-        )
-
-    return jax.device_get(all_seeds(jnp.array([unit["seed"] for unit in batch])))
+    grid.run(units([_COLUMN], _NAMES, [WEIGHT], seeds), records, NAME)
 
 
 def write(records: Records, out: Path) -> list[Path]:
     """Write demo.csv, .md, .png and .svg from saved records."""
-    groups: dict[str, list[Record]] = {reward: [] for reward in _REWARDS}
-    for record in records.all(study=NAME):
-        groups[record.settings["reward"]].append(record)
-    if not all(groups.values()):
-        raise MissingRecordError(
-            f"the demo's records in {records.folder} are not complete",
-            "it shows clean, noisy and corrected rewards side by side",
-            "say `unperturb demo` again",
-        )
-    settings = groups["true"][0].settings
-    best = six_state.optimal_q(settings["gamma"])
-    curves = {
-        reward: np.stack([np.abs(record.arrays["q"] - best).max(axis=(1, 2)) for record in group])
-        for reward, group in groups.items()
-    }
-    rows = [
-        {
-            "reward": reward,
-            **report.summary(curves[reward][:, -1]),
-            **_found(reward, groups[reward]),
-        }
-        for reward in _REWARDS
-    ]
-    note = (
-        "How far the learned values are from the optimum (the largest error of Q), mean and 10-90 "
-        f"% of seeds. The rewards were flipped with e- = {settings['e_minus']:g} and e+ = "
-        f"{settings['e_plus']:g}; the last columns are what the corrected run found out about "
-        "that, from the noisy rewards alone."
-    )
+    found = {group[1]["reward"]: group for group in groups(records, [_COLUMN], _NAMES, [WEIGHT])}
+    ordered = {name: found[reward] for reward, name in _NAMES.items() if reward in found}
+    rows = [_row(name, group) for name, group in ordered.items()]
     stem = out / NAME
-    steps = np.arange(curves["true"].shape[1]) * settings["refresh"]
+    title = "Clean, noisy and corrected rewards"
     return [
-        *report.write_table(rows, stem, "Clean, noisy and corrected rewards", note, digits=2),
-        *report.write_figure(stem, (9, 3.8), lambda figure: _draw(figure, steps, curves)),
+        *report.write_table(rows, stem, title, _NOTE, digits=3),
+        *report.write_figure(stem, (9, 3.8), lambda figure: _draw(figure, ordered, rows)),
     ]
 
 
-def _found(reward: str, group: list[Record]) -> dict[str, Any]:
-    if reward != "estimated":
-        return {"e_minus": None, "e_plus": None}
-    C = np.mean([record.arrays["confusion"] for record in group], axis=0)
-    return {"e_minus": float(C[0, 1]), "e_plus": float(C[1, 0])}
+def _steps() -> np.ndarray:
+    return np.linspace(0, _COLUMN.steps, 101)[1:]
 
 
-def _draw(figure: Any, steps: np.ndarray, curves: dict[str, np.ndarray]) -> None:
-    left, right = figure.subplots(1, 2, width_ratios=[0.42, 0.58])
-    six_state.draw(left)
-    for reward, errors in curves.items():
-        label = {"true": "clean", "noisy": "noisy", "estimated": "corrected"}[reward]
-        report.band(right, steps, errors, report.COLOURS[reward], label)
-    right.set(xlabel="step", ylabel="largest error of Q", xlim=(0, steps[-1]))
-    right.set_ylim(0, None)
-    right.set_title("What the agent believes, against the truth")
-    right.legend()
+def _curves(group: Group) -> np.ndarray:
+    return np.stack([curve(run, _steps()) for run in group[2]])
+
+
+def _row(name: str, group: Group) -> dict[str, Any]:
+    own = scores(group[2])
+    low, high = report.interval_of_mean(own)
+    learned = _curves(group) >= _LEARNED
+    first = np.where(learned.any(axis=1), _steps()[learned.argmax(axis=1)], _COLUMN.steps)
+    rates = [run.arrays["confusion"][-1, 1, 0] for run in group[2]]
+    return {
+        "reward": name,
+        "score": float(own.mean()),
+        "low": low,
+        "high": high,
+        "learned": float(first.mean()),
+        "e+": float(np.mean(rates)) if group[1]["reward"] == "posterior" else None,
+    }
+
+
+def _draw(figure: Any, ordered: dict[str, Group], rows: list[dict[str, Any]]) -> None:
+    left, right = figure.subplots(1, 2, width_ratios=[0.64, 0.36])
+    for name, group in ordered.items():
+        colour = report.COLOURS[group[1]["reward"]]
+        curves = _curves(group)
+        whole = np.isfinite(curves).all(axis=0)
+        report.band(left, _steps()[whole], curves[:, whole], colour, name)
+    left.set(xlabel="step", ylabel="steps survived", ylim=(0, 205), xlim=(0, _COLUMN.steps))
+    left.set_title(f"DQN on CartPole, {WEIGHT:.0%} of the rewards flipped")
+    left.legend(loc="lower right")
+    colours = [report.COLOURS[group[1]["reward"]] for group in ordered.values()]
+    right.barh([row["reward"] for row in rows], [row["learned"] for row in rows], color=colours)
+    right.invert_yaxis()
+    right.set(xlabel="steps", title=f"until a score of {_LEARNED:g}")

@@ -122,7 +122,7 @@ def correct_log(
         ...     with np.load(folder + "/better.npz") as better:
         ...         corrected = better["corrected_reward"]
         >>> float(abs(reward - true).mean().round(2)), float(abs(corrected - true).mean().round(2))
-        (0.41, 0.02)
+        (0.41, 0.0)
     """
     # What would be refused in the end is refused before the log is read.
     output_path(Path(path), out, force)

@@ -81,7 +81,7 @@ class RewardSurvey:
         self._low = min(self._low, float(rewards.min()))
         self._high = max(self._high, float(rewards.max()))
         if self._seen is not None:
-            self._seen = np.union1d(self._seen, rewards)
+            self._seen = np.union1d(self._seen, rewards + 0.0)  # -0 becomes 0
             if len(self._seen) > 100 * MOST_LEVELS:
                 self._seen = None
 

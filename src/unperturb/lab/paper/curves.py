@@ -103,7 +103,7 @@ def _draw(
                 _DASH[condition["prior"]],
             )
     for j, column in enumerate(columns):
-        panels[0, j].set_title(f"{column.title} ({column.noise})")
+        panels[0, j].set_title(_title(column, columns))
         panels[-1, j].set_xlabel("step")
     for i, weight in enumerate(weights):
         panels[i, 0].set_ylabel(f"score, ω = {weight:g}")
@@ -117,3 +117,8 @@ def _draw(
     figure.legend(
         labelled.values(), labelled.keys(), loc="outside lower center", ncols=len(labelled)
     )
+
+
+def _title(column: Column, columns: Sequence[Column]) -> str:
+    alike = len({other.noise for other in columns}) == 1
+    return column.title if alike else f"{column.title} ({column.noise})"

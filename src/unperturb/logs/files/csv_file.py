@@ -44,6 +44,9 @@ class CsvLog(Log):
                 header = next(csv.reader(file, delimiter=self._delimiter), [])
         except (UnicodeDecodeError, csv.Error) as error:
             raise self.damaged(f"no text in UTF-8: {error}") from None
+        if first.endswith("\r"):
+            # Arrow reads such lines; the copy, made byte by byte, needs the newline.
+            raise self.damaged("its lines end in carriage returns alone")
         if not header:
             raise DamagedFileError(
                 f"{self.path} is empty",

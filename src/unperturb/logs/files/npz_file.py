@@ -49,6 +49,8 @@ class NpzLog(Log):
             for name, array in self._arrays.items()
             if array.shape
         }
+        if not self.widths:
+            raise self.no_rows()
 
     def chunks(self, names: Sequence[str]) -> Iterator[dict[str, Values]]:
         """Give these columns, chunk by chunk."""
