@@ -306,6 +306,11 @@ def _advance(
     return result
 
 
+@partial(jax.jit, donate_argnums=0)
+def _with_row(table: jax.Array, i: Any, row: jax.Array) -> jax.Array:
+    return table.at[i].set(row)
+
+
 class _Eyes:
     """Through what the lanes see rewards at present, and what their correctors make of it."""
 
@@ -317,7 +322,10 @@ class _Eyes:
         each = [
             channel.lens(problem.levels, lane.noise, width, lane.raw, lane.table) for lane in lanes
         ]
-        self.lens = Lens(*map(np.stack, zip(*each, strict=True)))
+        lens = Lens(*map(np.stack, zip(*each, strict=True)))
+        # On a fine grid this is most of the lens by far. It stays where it is used, and the value
+        # of a cell is written in place.
+        self.lens = lens._replace(values=jnp.array(lens.values))
         M = len(problem.levels)
         self.confusion = [[np.eye(M)] for _ in lanes]
         self.estimated = [[0] for _ in lanes]
@@ -359,11 +367,14 @@ class _Eyes:
             elif corrector.method != "posterior":
                 continue
             # New arrays: the loop may still be reading the old ones.
-            lens = lens or Lens(*(array.copy() for array in self.lens))
+            lens = lens or self.lens._replace(
+                table=self.lens.table.copy(), first=self.lens.first.copy()
+            )
             tables = corrector.tables
             lens.table[i], lens.first[i] = tables.surrogate, tables.first
             if tables.values is not None:
-                lens.values[i] = tables.values
+                values = _with_row(lens.values, i, tables.values.astype(np.float32))
+                lens = lens._replace(values=values)
         self.lens = lens or self.lens
 
 
