@@ -33,7 +33,7 @@ REWARDS = ("clean", "noisy", "surrogate", "posterior")
 LEVELS = [-1.0, 1.0]
 FLIPPED = 0.4
 PPO_STEPS = 100_000
-DQN_STEPS = 50_000
+DQN_STEPS = 60_000
 LAKE_EPISODES = 10_000
 
 
@@ -90,17 +90,20 @@ def train_cartpole(agent: str, reward: str, seed: int) -> dict:
         model = DQN(
             "MlpPolicy",
             venv,
-            learning_rate=lambda left: 2.3e-3 * left,
-            batch_size=64,
-            buffer_size=100_000,
+            # Ten-step returns and a slow target: with one-step returns clean runs ended anywhere
+            # between 190 and 500, whatever the rewards.
+            n_steps=10,
+            learning_rate=lambda left: 2e-3 * left,
+            batch_size=128,
+            buffer_size=60_000,
             learning_starts=1000,
             gamma=0.99,
-            target_update_interval=10,
-            train_freq=256,
-            gradient_steps=128,
-            exploration_fraction=0.16,
+            target_update_interval=500,
+            train_freq=4,
+            gradient_steps=2,
+            exploration_fraction=0.2,
             exploration_final_eps=0.01,
-            policy_kwargs={"net_arch": [256, 256]},
+            policy_kwargs={"net_arch": [64, 64]},
             seed=seed,
             device="cpu",
         )

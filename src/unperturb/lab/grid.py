@@ -7,6 +7,7 @@ unit does not depend on the batch it is trained in.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -98,8 +99,15 @@ class _Bar:
 
         # disable=None: no bar where stderr is a file or a pipe.
         self._bar = tqdm(
-            total=total, desc=label, unit=" steps", unit_scale=True, delay=2, disable=None
+            total=total,
+            desc=label,
+            unit=" steps",
+            unit_scale=True,
+            miniters=0,
+            delay=2,
+            disable=None,
         )
+        self._bar.set_postfix_str("compiling", refresh=False)
 
     def __enter__(self) -> _Bar:
         return self
@@ -113,7 +121,7 @@ class _Bar:
 
     def advance(self, steps: int, score: float) -> None:
         """Go on by so many steps."""
-        if score == score:
+        if not math.isnan(score):
             self._bar.set_postfix(score=f"{score:.3g}", refresh=False)
         self._bar.update(steps)
 
@@ -140,6 +148,7 @@ def _in_processes(todo: list[Batch], folder: Path, jobs: int, bar: _Bar) -> None
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:
                 future.result()
+            bar.advance(0, math.nan)  # the clock goes on while a batch is being compiled
             while True:
                 try:
                     bar.advance(*inbox.get_nowait())

@@ -13,6 +13,7 @@ from unperturb.cells import Cells
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators.beliefs import Prior
 from unperturb.lab import grid
+from unperturb.lab.paper.control import CARTPOLE, PENDULUM
 from unperturb.lab.records import Records
 from unperturb.lab.units import Reward, preset, score, unit
 from unperturb.levels import RewardLevels
@@ -62,6 +63,7 @@ def units_of(
         levels = levels or _levels_from(played.rewards, env)
         cells = cells or Cells.of(spaces, bins=bins, sample=played.observations)
     noise = noise or ("binary" if len(levels) == 2 else "symmetric")
+    own = {(c.env, c.agent): c.hyper for c in (*CARTPOLE, *PENDULUM)}
     return [
         unit(
             env,
@@ -73,6 +75,7 @@ def units_of(
             weight=weight,
             prior=prior,
             smooth=smooth,
+            hyper=own.get((env, agent)),
             levels=levels,
             cells=cells,
         )
