@@ -42,7 +42,7 @@ class Hyper(NamedTuple):
     theta: Any = 0.15
     sigma: Any = 0.3
     dt: Any = 0.01
-    calm: Any = 1.0
+    calm: Any = 0.7
     twin: Any = 1.0
 
 
@@ -99,10 +99,11 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
 
     It departs from the paper's settings in four ways, each for a reason that was measured on clean
     Pendulum. mu is clipped to the bounds; with a tanh, 8 of 20 seeds ended below -4. Each net has
-    its gradient clipped on its own. The exploration calms down to nothing; at the paper's constant
-    sigma it topples a pendulum that stands, and policies that earn -.84 per step without it earned
-    -1.2 with it (mean over 6 seeds). And of two nets for V the lesser is believed; with one, 2 of
-    14 seeds never left -5.
+    its gradient clipped on its own. The exploration calms down; at the paper's constant sigma it
+    topples a pendulum that stands, and policies that earn -.84 per step without it earned -1.2 with
+    it (mean over 6 seeds). It does not stop: without any, 2 of 16 seeds unlearned in the last
+    10,000 steps what they knew. And of two nets for V the lesser is believed; with one, 3 of 22
+    seeds were stuck. So 12 of 12 seeds came above -1.2 after 150,000 steps, -.84 in the mean.
 
     Example:
         >>> task = Task(features=3, actions=2, low=(-2.0, -1.0), high=(2.0, 1.0))
