@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "results" / "benchmarks" / "pendulum.md"
-SEEDS, STEPS = 12, 50_000
+SEEDS, STEPS = 12, 20_000
 SB3_WARM_UP, SB3_STEPS = 500, 4_000
 BAR, AIM = 100, 150
 REWARDS = ("true", "noisy", "known", "estimated", "posterior")

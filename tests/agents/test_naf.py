@@ -4,8 +4,9 @@ import numpy as np
 import probes
 import pytest
 
+from unperturb.agents import Observation, Task, Transition
 from unperturb.agents.bounds import within
-from unperturb.agents.naf import Hyper, Nets, State, advantage, naf, q_value
+from unperturb.agents.naf import Hyper, Nets, State, advantage, naf, q_values
 from unperturb.agents.networks import init_mlp, mlp
 
 
@@ -24,17 +25,35 @@ def test_the_advantage_by_its_formula():
 
 
 def test_the_best_action_is_mu_and_is_worth_v():
-    keys = jax.random.split(jax.random.key(0), 3)
+    keys = jax.random.split(jax.random.key(0), 4)
     nets = Nets(
         init_mlp(keys[0], [2, 1]),
         jax.tree.map(lambda leaf: 0.3 * leaf, init_mlp(keys[1], [2, 2])),
         init_mlp(keys[2], [2, 3]),
+        init_mlp(keys[3], [2, 1]),
     )
     seen = jnp.array([[0.3], [-0.8]])
     best = within(mlp(nets.best, seen))
-    np.testing.assert_allclose(q_value(nets, seen, best), mlp(nets.value, seen)[0], rtol=1e-6)
+    worth = [mlp(net, seen)[0] for net in (nets.value, nets.second)]
+    np.testing.assert_allclose(q_values(nets, seen, best), worth, rtol=1e-6)
     tried = best + 0.3 * jax.random.normal(jax.random.key(1), (2, 50))
-    assert (q_value(nets, jnp.tile(seen, (1, 50)), tried) < mlp(nets.value, seen)[0]).all()
+    assert (np.array(q_values(nets, jnp.tile(seen, (1, 50)), tried)) < np.array(worth)).all()
+
+
+def test_exploration_calms_down():
+    task = Task(features=1, actions=1, low=(-1.0,), high=(1.0,))
+    agent = naf(task, steps=1000)
+    state = agent.init(agent.hyper, jax.random.key(0))
+    seen = Observation(jnp.zeros(1), 0)
+    stays = Transition(seen, jnp.zeros(1), 0.0, seen, False, True)
+
+    def kick(hyper, t):
+        # The episode has just ended, so all noise there is comes of one kick.
+        return abs(float(agent.learn(hyper, state, jax.random.key(1), stays, t).noise[0]))
+
+    assert kick(agent.hyper, 500) == pytest.approx(kick(agent.hyper, 0) * 0.65)
+    assert kick(agent.hyper._replace(calm=1.0), 1000) == 0
+    assert kick(agent.hyper._replace(calm=0.0), 1000) == pytest.approx(kick(agent.hyper, 0))
 
 
 def learned(state: State):

@@ -103,7 +103,7 @@ def test_table_has_the_papers_numbers(finished, tmp_path):
 def test_study_levels(finished, tmp_path):
     study.write(finished, tmp_path)
     found = {(r["value"], r["reward"]): r for r in rows(tmp_path / "study-levels.csv")}
-    assert len(found) == 4 + 2 + 1
+    assert len(found) == 3 + 1 + 1
     assert float(found["upper", "rounded"]["rounding"]) == pytest.approx(1 / 3**0.5, rel=1e-4)
     assert 0 < float(found["upper", "posterior"]["error of C"]) < 1
     assert found["upper", "known"]["error of C"] == ""

@@ -84,7 +84,11 @@ STUDIES: dict[str, Study] = {
         "Learning curves on CartPole", _CARTPOLE, package=f"{_HERE}.figure_cartpole", full=False
     ),
     "figure-pendulum": Study(
-        "Learning curves on Pendulum", _PENDULUM, package=f"{_HERE}.figure_pendulum", full=False
+        "Learning curves on Pendulum",
+        _PENDULUM,
+        minutes=15,
+        package=f"{_HERE}.figure_pendulum",
+        full=False,
     ),
     "figure-pong": Study("Learning curves on Pong", "PPO on Pong"),
     "figure-vrt": Study(
@@ -116,6 +120,7 @@ STUDIES: dict[str, Study] = {
     "figure-pendulum-full": Study(
         "All learning curves on Pendulum",
         _PENDULUM,
+        minutes=30,
         package=f"{_HERE}.figure_pendulum",
         full=True,
     ),

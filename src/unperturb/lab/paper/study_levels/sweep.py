@@ -29,16 +29,14 @@ class Sight(NamedTuple):
 
 # Without noise the known C is the identity: all that is wrong is the rounding.
 _ROUNDED = Sight("rounded", "known", 0.0)
-_KNOWN = Sight("known", "known", WEIGHT)
 SIGHTS: dict[Value, tuple[Sight, ...]] = {
     "upper": (
         _ROUNDED,
-        _KNOWN,
-        Sight("estimated", "estimated", WEIGHT),
+        Sight("known", "known", WEIGHT),
         Sight("posterior", "posterior", WEIGHT),
     ),
     # What stands for an interval does not change what is counted.
-    "middle": (_ROUNDED, _KNOWN),
+    "middle": (_ROUNDED,),
 }
 
 
