@@ -49,6 +49,7 @@ bench: $(VENV)/.dev .venv-rejax/.done ## benchmarks: accuracy, speed, memory, be
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/logs.py
 	$(BIN)/python benchmarks/cartpole.py
+	$(BIN)/python benchmarks/pendulum.py
 
 reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
 	$(BIN)/unperturb reproduce all

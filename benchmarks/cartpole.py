@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import resource
 import subprocess
@@ -20,6 +19,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from summed import steps_per_second
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "results" / "benchmarks" / "cartpole.md"
@@ -32,40 +33,6 @@ def units(reward: str, seeds: range, steps: int) -> list[dict]:
     from unperturb.lab.units import unit
 
     return [unit("CartPole-v0", "dqn", steps, seed, reward=reward, weight=0.3) for seed in seeds]
-
-
-def half(reward: str, seeds: range, steps: int, barrier, answer) -> None:
-    """Train some seeds in a process of their own, once to compile and once for the clock."""
-    from unperturb.lab.units import lane_of, trainer_of
-
-    own = units(reward, seeds, steps)
-    trainer = trainer_of(own[0])
-    trainer.run([lane_of(unit) for unit in own], steps)
-    lanes = [lane_of(unit) for unit in own]
-    barrier.wait()
-    start = time.perf_counter()
-    trainer.run(lanes, steps)
-    answer.put((start, time.perf_counter()))
-
-
-def ours(reward: str, seeds: int = SEEDS, steps: int = STEPS) -> float:
-    """Give steps per second, summed over seeds, one process for each core."""
-    context = multiprocessing.get_context("spawn")
-    cores = len(os.sched_getaffinity(0))
-    barrier, answer = context.Barrier(cores), context.Queue()
-    cuts = [seeds * i // cores for i in range(cores + 1)]
-    processes = [
-        context.Process(
-            target=half, args=(reward, range(cuts[i], cuts[i + 1]), steps, barrier, answer)
-        )
-        for i in range(cores)
-    ]
-    for process in processes:
-        process.start()
-    times = [answer.get() for _ in processes]
-    for process in processes:
-        process.join()
-    return seeds * steps / (max(end for _, end in times) - min(start for start, _ in times))
 
 
 def sb3() -> float:
@@ -149,7 +116,7 @@ def main() -> None:
         say(f"| rejax, replay 50,000 | true | {paper:,.0f} | | 1 |")
         say(f"| rejax, replay {STEPS:,} | true | {small:,.0f} | | |")
     for reward in REWARDS if "ours" in only else ():
-        speed = ours(reward)
+        speed = steps_per_second(units(reward, range(SEEDS), STEPS))
         beside = [f"{speed / one:,.0f}" if "sb3" in only else ""]
         beside += [f"{speed / paper:,.0f}" if "rejax" in only else ""]
         say(f"| unperturb | {reward} | {speed:,.0f} | {beside[0]} | {beside[1]} |")

@@ -10,11 +10,12 @@ networks, a batch of 32 and one gradient step for each step. Writes results/benc
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 import time
 from pathlib import Path
+
+from summed import steps_per_second
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "results" / "benchmarks" / "pendulum.md"
@@ -24,38 +25,13 @@ BAR, AIM = 100, 150
 REWARDS = ("true", "noisy", "known", "estimated", "posterior")
 
 
-def part(reward: str, seeds: range, barrier, answer) -> None:
-    """Train some seeds in a process of their own, once to compile and once for the clock."""
-    from unperturb.lab.units import lane_of, trainer_of, unit
+def units(reward: str) -> list[dict]:
+    from unperturb.lab.units import unit
 
-    own = [
-        unit("Pendulum-v1", "ddpg", STEPS, seed, reward, "rand-one", weight=0.3) for seed in seeds
+    return [
+        unit("Pendulum-v1", "ddpg", STEPS, seed, reward, "rand-one", weight=0.3)
+        for seed in range(SEEDS)
     ]
-    trainer = trainer_of(own[0])
-    trainer.run([lane_of(one) for one in own], 1_000)
-    lanes = [lane_of(one) for one in own]
-    barrier.wait()
-    start = time.perf_counter()
-    trainer.run(lanes, STEPS)
-    answer.put((start, time.perf_counter()))
-
-
-def ours(reward: str) -> float:
-    """Give steps per second, summed over seeds, one process for each core."""
-    context = multiprocessing.get_context("spawn")
-    cores = len(os.sched_getaffinity(0))
-    barrier, answer = context.Barrier(cores), context.Queue()
-    cuts = [SEEDS * i // cores for i in range(cores + 1)]
-    processes = [
-        context.Process(target=part, args=(reward, range(cuts[i], cuts[i + 1]), barrier, answer))
-        for i in range(cores)
-    ]
-    for process in processes:
-        process.start()
-    times = [answer.get() for _ in processes]
-    for process in processes:
-        process.join()
-    return SEEDS * STEPS / (max(end for _, end in times) - min(start for start, _ in times))
 
 
 def sb3() -> float:
@@ -108,7 +84,7 @@ def main() -> None:
     one = sb3()
     say(f"| Stable-Baselines3, 1 seed | true | {one:,.0f} | 1 |")
     for reward in REWARDS:
-        speed = ours(reward)
+        speed = steps_per_second(units(reward))
         say(f"| unperturb | {reward} | {speed:,.0f} | {speed / one:,.0f} |")
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text("\n".join(lines) + "\n")
