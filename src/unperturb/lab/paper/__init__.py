@@ -128,6 +128,7 @@ STUDIES: dict[str, Study] = {
     "study-levels": Study(
         "How many levels to cut a continuous reward into",
         "DDPG on Pendulum, 5 to 65 levels",
+        minutes=13,
         package=f"{_HERE}.study_levels",
     ),
     "theory": Study(
