@@ -147,7 +147,9 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
 
         def loss(nets: Nets) -> jax.Array:
             first, second = q_values(nets, batch.observation, batch.action)
-            return jnp.mean((first - wanted) ** 2) + hyper.twin * jnp.mean((second - wanted) ** 2)
+            error: jax.Array = jnp.mean((first - wanted) ** 2)
+            error += hyper.twin * jnp.mean((second - wanted) ** 2)
+            return error
 
         gradient = Nets(*(clipped(part, hyper.clip) for part in jax.grad(loss)(state.nets)))
         # During warm-up the step size is zero: a branch here would copy the buffer.
