@@ -43,7 +43,9 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("jobs", "width"), [(1, 3), (2, 4)])
-def test_records_depend_neither_on_batches_nor_on_processes(whole, tmp_path, jobs, width):
+def test_records_of_cartpole_depend_neither_on_batches_nor_on_processes(
+    whole, tmp_path, jobs, width
+):
     records = Records(tmp_path)
     grid.run(units()[::-1], records, "cut", jobs=jobs, width=width)
     assert contents(records) == contents(whole)
@@ -121,3 +123,36 @@ def test_the_longest_batches_come_first_and_batches_are_even():
         (3, 100),
         (2, 100),
     ]
+
+
+def test_a_resumed_run_cuts_its_batches_as_before(tmp_path, monkeypatch):
+    # What DDPG learns depends in its last bits on how many runs share a batch.
+    wanted = [
+        unit("Pendulum-v1", "ddpg", 300, seed, reward="noisy", weight=0.3) for seed in range(6)
+    ]
+    unbroken, broken = Records(tmp_path / "unbroken"), Records(tmp_path / "broken")
+    grid.run(wanted, unbroken, "unbroken", jobs=1, width=4)
+    train, calls = grid.train, []
+
+    def stopped(batch, *rest):
+        calls.append(batch)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        train(batch, *rest)
+
+    monkeypatch.setattr(grid, "train", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        grid.run(wanted, broken, "broken", jobs=1, width=4)
+    broken.path(calls[0][0]).unlink()  # as if it was stopped while it wrote the first batch
+    grid.run(wanted, broken, "resumed", jobs=1, width=4)
+    assert [len(batch) for batch in calls] == [3, 3, 3, 3]
+    assert contents(broken) == contents(unbroken)
+    assert not list(broken.folder.glob("plan-*"))
+
+
+def test_a_damaged_plan_is_named(tmp_path):
+    records = Records(tmp_path)
+    wanted = units(seeds=1)
+    grid._plan_of(wanted, records).write_text("{")
+    with pytest.raises(ValueError, match=r"plan-.*can't be read.*delete it"):
+        grid.run(wanted, records, "damaged", jobs=1)

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     records = Records(args.dir / "records")
     found = False
     for study in STUDIES.values():
-        if study.available:
+        if study.trains:
             try:
                 paths = study.write(records, args.dir)
             except MissingRecordError:

@@ -1,12 +1,17 @@
 """Train many units: side by side in compiled batches, one process for each core, with a bar.
 
 A batch is a set of units that share a compilation. Its records are written when it is done, so a
-run that is stopped in whatever way loses the batches it was at and nothing else. What comes of a
-unit does not depend on the batch it is trained in.
+run that is stopped in whatever way loses the batches it was at and nothing else.
+
+The last bits of a result may depend on how many runs a batch holds, since XLA then rounds
+differently. So the batches of a call are written down, and the same call after a stop cuts them
+alike: its records are those of a run that was never stopped, bit for bit.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import multiprocessing
 import os
@@ -19,7 +24,9 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
+from unperturb.errors import DamagedFileError
 from unperturb.lab.records import Records, Settings
+from unperturb.lab.report import write_text
 from unperturb.lab.units import lane_of, noise_matrix, problem_key, trainer_of
 
 Batch = list[dict[str, Any]]
@@ -46,17 +53,41 @@ def run(
         >>> len(list(records.all(agent="q-learning")))
         2
     """
-    missing = records.missing(units)
+    wanted = [dict(unit) for unit in units]
+    missing = records.missing(wanted)
     if not missing:
         return
     jobs = min(jobs or _cores(), len(missing))
-    todo = batches(missing, min(width, -(-len(missing) // jobs)))
-    with _Bar(sum(unit["steps"] for unit in missing), label) as bar:
+    plan = _plan_of(wanted, records)
+    if not plan.exists():
+        cut = batches(missing, min(width, -(-len(missing) // jobs)))
+        records.folder.mkdir(parents=True, exist_ok=True)
+        write_text(plan, json.dumps(cut))
+    todo = [batch for batch in _read(plan) if records.missing(batch)]
+    with _Bar(sum(unit["steps"] for batch in todo for unit in batch), label) as bar:
         if jobs == 1 or len(todo) == 1:
             for batch in todo:
                 train(batch, records, bar.watch_of(batch))
         else:
             _in_processes(todo, records.folder, jobs, bar)
+    plan.unlink()
+
+
+def _plan_of(wanted: list[dict[str, Any]], records: Records) -> Path:
+    text = json.dumps(wanted, sort_keys=True)
+    return records.folder / f"plan-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
+def _read(plan: Path) -> list[Batch]:
+    try:
+        todo: list[Batch] = json.loads(plan.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DamagedFileError(
+            f"{plan} can't be read ({error})",
+            "it says how an unfinished run was cut into batches",
+            "delete it; what is missing is then cut anew",
+        ) from error
+    return todo
 
 
 def batches(units: Sequence[Settings], width: int) -> list[Batch]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from unperturb.lab.records import Records
 
 
+_NOTHING = "nothing"
+
+
 class Study(NamedTuple):
     """A table or a figure: what it is, what it runs, and where its code is.
 
@@ -41,6 +44,11 @@ class Study(NamedTuple):
     def available(self) -> bool:
         """Whether it can be run."""
         return self.package is not None
+
+    @property
+    def trains(self) -> bool:
+        """Whether it is made of records; one table is a list of what the others run."""
+        return self.available and self.runs != _NOTHING
 
     def run(self, records: Records, seeds: int | None = None) -> None:
         """Train what is missing: `sweep.run(records, seeds)`; None is the study's own number."""
@@ -73,7 +81,7 @@ STUDIES: dict[str, Study] = {
     "table-atari": Study("Table 2: scores of PPO on Atari", "PPO on five Atari games"),
     "table-algorithms": Study(
         "Table 3: which agent runs where",
-        "nothing",
+        _NOTHING,
         minutes=0,
         package=f"{_HERE}.table_algorithms",
     ),
