@@ -27,7 +27,10 @@ def run(args: argparse.Namespace) -> int:
             "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=False)), end=""
         )
         print(f"  {row[3]}")
-    print("\nTimes were measured on two CPU cores, nothing trained before.")
+    print(
+        "\nTimes were measured on two CPU cores, nothing trained before. Studies share their runs:"
+    )
+    print("all figures of CartPole and table-vrt together took 3.7 minutes.")
     return 0
 
 

@@ -94,7 +94,6 @@ STUDIES: dict[str, Study] = {
     "figure-pendulum": Study(
         "Learning curves on Pendulum",
         _PENDULUM,
-        minutes=15,
         package=f"{_HERE}.figure_pendulum",
         full=False,
     ),
@@ -128,7 +127,7 @@ STUDIES: dict[str, Study] = {
     "figure-pendulum-full": Study(
         "All learning curves on Pendulum",
         _PENDULUM,
-        minutes=30,
+        minutes=34,
         package=f"{_HERE}.figure_pendulum",
         full=True,
     ),
