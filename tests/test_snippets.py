@@ -72,7 +72,8 @@ def test_logs(tmp_path, monkeypatch, capsys):
     rows = rng.integers(2, size=(500, 3))
     np.savetxt(tmp_path / "log.csv", rows, "%d", ",", header="state,action,reward", comments="")
     monkeypatch.chdir(tmp_path)
-    commands = re.findall(r"^    unperturb (.+)$", README, re.M)
+    section = README.split("## In a log")[1].split("\n## ")[0]
+    commands = re.findall(r"^    unperturb (.+)$", section, re.M)
     assert [command.split()[0] for command in commands] == ["audit", "correct"]
     for command in commands:
         assert unperturb.cli.main(shlex.split(command, comments=True)) == 0
