@@ -35,9 +35,11 @@ def clipped(gradient: T, limit: Any) -> T:
     return shrunk
 
 
-def adam(params: T, gradient: T, moments: Moments, rate: Any, t: Any) -> tuple[T, Moments]:
+def adam(
+    params: T, gradient: T, moments: Moments, rate: Any, t: Any, epsilon: float = 1e-8
+) -> tuple[T, Moments]:
     """Take step t (from 0) of Adam (Kingma and Ba, 2015, Algorithm 1)."""
-    b1, b2, epsilon = 0.9, 0.999, 1e-8
+    b1, b2 = 0.9, 0.999
     n = jnp.asarray(t + 1, jnp.float32)
     first = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, moments.first, gradient)
     second = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g**2, moments.second, gradient)

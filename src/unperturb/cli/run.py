@@ -14,8 +14,8 @@ _ABOUT = """\
 Train an agent on rewards that are true, noisy or corrected, with several seeds side by side.
 
 ENV is an id of gymnax (CartPole-v1, Acrobot-v1, Pendulum-v1, Breakout-MinAtar ...), which is
-compiled whole, or of Gymnasium (FrozenLake-v1 ...). AGENT is one of q-learning, cem, sarsa, dqn,
-dueling-dqn for discrete actions; ddpg, naf for continuous ones.
+compiled whole, or of Gymnasium (FrozenLake-v1, ALE/Pong-v5 ...). AGENT is one of q-learning, cem,
+sarsa, dqn, dueling-dqn for discrete actions; ddpg, naf for continuous ones; ppo for all of them.
 """
 _EXAMPLES = """\
 examples:
@@ -24,6 +24,8 @@ examples:
   unperturb run CartPole-v0 dqn --reward posterior --weight 0.3   the same, corrected
   unperturb run CartPole-v0 dqn --reward posterior --weight 0.7 --prior reverse
   unperturb run FrozenLake-v1 q-learning --reward posterior --noise symmetric --weight 0.2
+  unperturb run Breakout-MinAtar ppo --reward noisy --weight 0.3
+  unperturb run ALE/Pong-v5 ppo --preset small --reward known --weight 0.7 --seeds 1
   unperturb run Pendulum-v1 ddpg --reward known --noise rand-all --weight 0.3 --json
 """
 
@@ -64,6 +66,12 @@ def add(commands: Any) -> None:
         "--smooth", type=positive, metavar="N", help="give the mean of the last N rewards of (s, a)"
     )
     parser.add_argument("--steps", type=positive, metavar="N", help="default: the paper's")
+    parser.add_argument(
+        "--preset",
+        choices=("paper", "small", "minatar"),
+        help="settings of ppo: the paper's for Atari (84 x 84, hours on a GPU), small ones "
+        "(42 x 42, the default) or those for MinAtar",
+    )
     parser.add_argument("--seeds", type=positive, default=5, metavar="N", help="default: 5")
     parser.add_argument(
         "--levels",
@@ -106,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
         smooth=args.smooth,
         levels=levels_from(args.levels),
         bins=args.bins,
+        play=args.preset,
     )
     result = single.run(units, Records(args.out / "records"), args.jobs)
     if args.json:

@@ -27,7 +27,7 @@ from typing import Any
 from unperturb.errors import DamagedFileError
 from unperturb.lab.records import Records, Settings
 from unperturb.lab.report import write_text
-from unperturb.lab.units import lane_of, noise_matrix, problem_key, trainer_of
+from unperturb.lab.units import alone, lane_of, noise_matrix, problem_key, trainer_of
 
 Batch = list[dict[str, Any]]
 Watch = Callable[[int, float], None]
@@ -104,7 +104,8 @@ def batches(units: Sequence[Settings], width: int) -> list[Batch]:
         groups.setdefault(problem_key(unit), []).append(dict(unit))
     cut = []
     for group in groups.values():
-        parts = -(-len(group) // width)
+        # What trains one run after the other is spread over the cores, and recorded one by one.
+        parts = -(-len(group) // (1 if alone(group[0]) else width))
         ends = [len(group) * i // parts for i in range(parts + 1)]
         cut += [group[a:b] for a, b in pairwise(ends)][::-1]
     return sorted(cut, key=lambda batch: -len(batch) * batch[0]["steps"])
@@ -112,10 +113,16 @@ def batches(units: Sequence[Settings], width: int) -> list[Batch]:
 
 def train(batch: Batch, records: Records, watch: Watch | None = None) -> None:
     """Train one batch and save its records."""
-    outcomes = trainer_of(batch[0]).run([lane_of(unit) for unit in batch], batch[0]["steps"], watch)
+    trainer = trainer_of(batch[0])
+    kept = [records.unfinished(unit) for unit in batch] if trainer.resumes else []
+    options = {"keep": kept} if trainer.resumes else {}
+    lanes = [lane_of(unit) for unit in batch]
+    outcomes = trainer.run(lanes, batch[0]["steps"], watch, **options)
     for unit, outcome in zip(batch, outcomes, strict=True):
         if not records.has(unit):
             records.save(unit, **outcome._asdict(), noise=noise_matrix(unit))
+    for path in kept:
+        path.unlink(missing_ok=True)
 
 
 def _cores() -> int:

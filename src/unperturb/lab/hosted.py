@@ -87,6 +87,9 @@ class HostedTrainer:
         2
     """
 
+    resumes = False
+    """Whether a run that was stopped goes on from a checkpoint."""
+
     def __init__(
         self,
         env: Hosted,

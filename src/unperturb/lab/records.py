@@ -64,6 +64,10 @@ class Records:
         digest = hashlib.sha256(_as_json(settings).encode()).hexdigest()
         return self.folder / f"{digest[:16]}.npz"
 
+    def unfinished(self, settings: Settings) -> Path:
+        """Give the file in which a run that takes long keeps its state until it is finished."""
+        return self.folder / "unfinished" / self.path(settings).name
+
     def has(self, settings: Settings) -> bool:
         """Say whether this unit is finished."""
         return self.path(settings).exists()

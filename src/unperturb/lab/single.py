@@ -13,9 +13,10 @@ from unperturb.cells import Cells
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators.beliefs import Prior
 from unperturb.lab import grid
+from unperturb.lab.on_policy.presets import play_preset
 from unperturb.lab.paper.control import CARTPOLE, PENDULUM
 from unperturb.lab.records import Records
-from unperturb.lab.units import Reward, preset, score, unit
+from unperturb.lab.units import PPO, Reward, preset, score, unit
 from unperturb.levels import RewardLevels
 
 STEPS = {
@@ -26,8 +27,9 @@ STEPS = {
     "dueling-dqn": 10_000,
     "ddpg": 150_000,
     "naf": 150_000,
+    PPO: None,
 }
-"""The paper's number of steps for each agent."""
+"""The paper's number of steps for each agent; that of PPO depends on the preset."""
 
 
 def units_of(
@@ -42,6 +44,7 @@ def units_of(
     smooth: int | None = None,
     levels: RewardLevels | None = None,
     bins: Any = None,
+    play: str | None = None,
 ) -> list[dict[str, Any]]:
     """Describe the runs; levels and bins that nobody gave are chosen from random play.
 
@@ -53,7 +56,12 @@ def units_of(
         raise InvalidOptionError(
             f"agent {agent!r} is not known", f"the agents are {', '.join(STEPS)}", "pass one"
         )
-    known = preset(env)
+    settled = play_preset(env, play) if agent == PPO else None
+    if settled is None and play is not None:
+        raise InvalidOptionError(
+            f"preset {play!r} for {agent}", "presets are settings of PPO", "leave it out"
+        )
+    known = preset(env, agent)
     cells = None
     if known is not None:
         levels, noise = levels or known.levels, noise or known.noise
@@ -68,16 +76,17 @@ def units_of(
         unit(
             env,
             agent,
-            steps or STEPS[agent],
+            steps or (settled.steps if settled else STEPS[agent]),
             seed,
             reward=reward,
             noise=noise,
             weight=weight,
             prior=prior,
             smooth=smooth,
-            hyper=own.get((env, agent)),
+            hyper=settled.hyper if settled else own.get((env, agent)),
             levels=levels,
             cells=cells,
+            play=settled.play if settled else None,
         )
         for seed in range(seeds)
     ]

@@ -132,6 +132,9 @@ class Trainer:
         (3, True)
     """
 
+    resumes = False
+    """Whether a run that was stopped goes on from a checkpoint."""
+
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         coded = None if problem.cells is None else compiled_cells(problem.cells)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium as gym
@@ -21,6 +21,8 @@ from unperturb.corrector import RewardCorrector
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators import DawidSkene, MajorityVote
 from unperturb.estimators.beliefs import Prior
+from unperturb.lab.envs.vector import ATARI
+from unperturb.lab.on_policy.presets import MINATAR, play_preset
 from unperturb.lab.records import Settings
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
@@ -30,9 +32,14 @@ REWARDS: tuple[Reward, ...] = get_args(Reward)
 NOISES = ("binary", "symmetric", "rand-one", "rand-all")
 PROTOCOL = 1
 """Part of every unit; raised when the same settings come to mean another result."""
+PPO = "ppo"
+THREADS = 2
+"""Of the emulators of Atari games, in each process."""
 SMOOTH = 100
 """The paper's variance reduction: the mean of the last so many rewards of the same (s, a)."""
-_PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth")
+_PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth", "play")
+_SIGNED = ("ALE/Pong-v5",)
+"""Games in which a point can be lost."""
 
 
 class Preset(NamedTuple):
@@ -54,13 +61,18 @@ class Preset(NamedTuple):
 
 
 @lru_cache
-def preset(env: str) -> Preset | None:
+def preset(env: str, agent: str | None = None) -> Preset | None:
     """Give what the paper settles for an environment, or None for one that is not in it.
 
     Example:
         >>> preset("CartPole-v0").noise
         'binary'
+        >>> preset("ALE/Pong-v5", "ppo").levels
+        RewardLevels([-1, 0, 1])
     """
+    if agent == PPO and (env.startswith(ATARI) or env.endswith(MINATAR)):
+        levels = RewardLevels([-1.0, 0.0, 1.0] if env in _SIGNED else [0.0, 1.0])
+        return Preset(levels, Cells.adjacent(batch=32, memory=1000), "symmetric")
     if env in ("CartPole-v0", "CartPole-v1"):
         return Preset(RewardLevels([-1.0, 1.0]), Cells.cartpole(), "binary")
     if env == "Pendulum-v1":
@@ -85,8 +97,11 @@ def unit(
     hyper: Mapping[str, float] | None = None,
     levels: RewardLevels | None = None,
     cells: Cells | None = None,
+    play: Mapping[str, int | str] | None = None,
 ) -> dict[str, Any]:
     """Describe one run. `prior` is an assumption handed to the estimator; None makes none.
+
+    `play` is for agents that play many environments at a time: `lab.on_policy.presets`.
 
     Example:
         >>> unit("CartPole-v0", "dqn", 10_000, seed=0, reward="noisy", weight=0.3)["noise"]
@@ -96,7 +111,7 @@ def unit(
         raise InvalidOptionError(
             f"reward {reward!r}", f"an agent is shown one of {', '.join(REWARDS)}", "pass one"
         )
-    known = preset(env)
+    known = preset(env, agent)
     if known is None and levels is None:
         raise InvalidOptionError(
             f"the reward levels of {env} are not known",
@@ -107,12 +122,15 @@ def unit(
     if cells is None and known is not None:
         cells = (known.pooled if reward == "posterior" else None) or known.cells
     assert levels is not None
+    if agent == PPO:
+        play = play or play_preset(env).play
+        cells = cells and _for_many(cells, int(play["envs"]))
     # Without noise all rewards are the same run; with it, what is not used is left out.
     perturbed = reward != "true"
     corrected = reward in ("estimated", "estimated+vrt", "posterior")
     if smooth is None and reward.endswith("+vrt"):
         smooth = SMOOTH
-    return {
+    return ({} if agent != PPO else {"play": dict(play or {})}) | {
         "protocol": PROTOCOL,
         "env": env,
         "agent": agent,
@@ -129,6 +147,12 @@ def unit(
     }
 
 
+def _for_many(cells: Cells, envs: int) -> Cells:
+    """Let the adjacency queue know how many environments take turns."""
+    config = cells.config()
+    return Cells.from_config(config | {"envs": envs}) if config["kind"] == "adjacent" else cells
+
+
 def problem_key(settings: Settings) -> str:
     """Name the problem: units with the same name share a compilation.
 
@@ -137,7 +161,8 @@ def problem_key(settings: Settings) -> str:
         >>> problem_key(one) == problem_key(two)
         True
     """
-    return json.dumps({name: settings[name] for name in _PROBLEM}, sort_keys=True)
+    own = {name: settings[name] for name in _PROBLEM if name in settings}
+    return json.dumps(own, sort_keys=True)
 
 
 def condition_key(settings: Settings) -> str:
@@ -200,9 +225,12 @@ def corrector_of(settings: Settings) -> RewardCorrector | None:
             f"reward {reward!r} without cells", "C is estimated from cells", "pass --bins"
         )
     cells = Cells.from_config(settings["cells"])
+    adjacent = settings["cells"]["kind"] == "adjacent"
+    # The paper estimates anew every 100 steps of the environments.
+    refresh = 100 * settings["cells"]["envs"] if adjacent else None
     if reward == "posterior":
-        return RewardCorrector(levels, cells, DawidSkene(prior=prior), method="posterior")
-    return RewardCorrector(levels, cells, MajorityVote(prior=prior), n_eff=None)
+        return RewardCorrector(levels, cells, DawidSkene(prior=prior), "posterior", refresh)
+    return RewardCorrector(levels, cells, MajorityVote(prior=prior), refresh=refresh, n_eff=None)
 
 
 @lru_cache(maxsize=8)
@@ -216,11 +244,42 @@ def _trainer(key: str) -> Any:
     levels = RewardLevels.from_config(settings["levels"])
     cells = None if settings["cells"] is None else Cells.from_config(settings["cells"])
     smooth = settings["smooth"]
+    if settings["agent"] == PPO:
+        return _ppo_trainer(settings, levels, cells, smooth)
     if not compiled.has(settings["env"]):
         own = hosted(settings["env"])
         return HostedTrainer(own, agent_of(settings, own, cells), levels, cells, smooth)
     env = compiled.compiled_env(settings["env"])
     return Trainer(Problem(env, agent_of(settings, env, cells), levels, cells, smooth))
+
+
+def _ppo_trainer(
+    settings: Settings, levels: RewardLevels, cells: Cells | None, smooth: int | None
+) -> Any:
+    from unperturb.agents import ppo
+    from unperturb.agents.actor_critic import NATURE, SMALL, actor_critic
+    from unperturb.lab.envs.vector import vector
+
+    play = dict(settings["play"])
+    frame, vision = play.pop("frame"), {"nature": NATURE, "small": SMALL}[play.pop("vision")]
+    plan = ppo.Plan(**play)
+    hyper = ppo.Hyper()._replace(**settings["hyper"])
+    name = settings["env"]
+    if not name.startswith(ATARI):
+        from unperturb.lab.envs import compiled
+        from unperturb.lab.on_policy.compiled import CompiledPPO
+
+        if compiled.has(name):
+            env = compiled.compiled_env(name)
+            net = actor_critic(env.observation_space, env.action_space)
+            return CompiledPPO(env, net, plan, hyper, levels, cells, smooth)
+    from unperturb.lab.on_policy.hosted import HostedPPO
+
+    build = partial(vector, name, plan.envs, frame, THREADS)
+    spaces = build()
+    net = actor_critic(spaces.observation_space, spaces.action_space, vision)
+    spaces.close()
+    return HostedPPO(build, net, plan, hyper, levels, cells, smooth)
 
 
 def agent_of(settings: Settings, env: Any, cells: Cells | None) -> Any:
@@ -245,6 +304,11 @@ def agent_of(settings: Settings, env: Any, cells: Cells | None) -> Any:
     )
     agent = fitting[name](task, settings["steps"])
     return agent._replace(hyper=agent.hyper._replace(**settings["hyper"]))
+
+
+def alone(settings: Settings) -> bool:
+    """Say whether a run is trained by itself: an Atari game takes a core for hours."""
+    return str(settings["env"]).startswith(ATARI)
 
 
 def trainer_of(settings: Settings) -> Any:
@@ -281,6 +345,7 @@ def score(settings: Settings, returns: np.ndarray, ends: np.ndarray, last: int =
 def episode_scores(settings: Settings, returns: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Give the true score of each episode: its return, or on Pendulum its mean reward per step."""
     known = preset(settings["env"])
-    if known is not None and known.by_step:
+    # With several environments at a time, the steps between two ends are not those of an episode.
+    if known is not None and known.by_step and settings.get("agent") != PPO:
         return np.asarray(returns / np.diff(ends, prepend=0))
     return np.asarray(returns)

@@ -23,6 +23,7 @@ class Column(NamedTuple):
         noise: What kind of noise it meets.
         hyper: Where it departs from the agent's own numbers.
         seeds: How many runs there are unless told otherwise.
+        play: How an agent plays that plays many environments at a time.
     """
 
     env: str
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     noise: str = "binary"
     hyper: dict[str, float] = {}  # noqa: RUF012
     seeds: int = SEEDS
+    play: dict[str, int | str] = {}  # noqa: RUF012
 
 
 CARTPOLE = (
@@ -108,6 +110,7 @@ def unit_of(column: Column, seed: int, condition: dict[str, Any]) -> dict[str, A
         seed,
         noise=column.noise,
         hyper=column.hyper,
+        play=column.play or None,
         **condition,
     )
 
