@@ -88,7 +88,8 @@ def as_array(values: Any, kinds: str, wanted: str, what: str) -> npt.NDArray[Any
     """Give an array of one of the dtype kinds, or say what was wanted."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind in kinds:
+        # NumPy takes an empty list for floats.
+        if array.dtype.kind in kinds or array.shape == (0,):
             return array
         found = f"have the type {array.dtype}"
     except (ValueError, TypeError, RuntimeError) as error:
@@ -228,6 +229,8 @@ class Grid(Codec):
         array = as_array(values, kinds, wanted, self.what)
         if array.ndim == 2 and array.shape[1] == len(self.bins):
             return array
+        if array.shape == (0,):
+            return array.reshape(0, len(self.bins))
         if array.ndim == 0 or array.shape[1:] not in self._shapes:
             raise self._outside(f"batch of the shape {array.shape}")
         return array.reshape(len(array), len(self.bins))

@@ -189,23 +189,25 @@ class RewardCorrector(states.Saved):
     def __call__(
         self, observations: Any, actions: Any, rewards: Any, next_observations: Any = None
     ) -> np.ndarray:
-        """Count a batch of observed rewards and give back the corrected ones."""
+        """Count a batch of observed rewards and give back the corrected ones.
+
+        An empty batch changes nothing, and gives an empty array.
+        """
         given = np.asarray(rewards, dtype=np.float64)
         seen = self.levels.index(given)
         before = self.cells.state_dict()
         cell = self.cells.index(observations, actions, next_observations)
         if given.shape != cell.shape:
             self.cells.load_state_dict(before)  # the adjacency queue has moved on
-            raise BatchMismatchError(
-                f"{given.shape} rewards for {len(cell)} transitions",
-                "there is one reward for each transition, in a flat array",
-                "pass arrays of equal length",
-            )
+            raise _unequal(given, cell)
         return self._count(cell, seen, given)
 
     def take(self, cell: np.ndarray, seen: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Do the same for rewards whose cells and levels were looked up already."""
-        return self._count(*self.counts.check(cell, seen), given)
+        cell, seen = self.counts.check(cell, seen)
+        if given.shape != cell.shape:
+            raise _unequal(given, cell)
+        return self._count(cell, seen, given)
 
     def _count(self, cell: np.ndarray, seen: np.ndarray, given: np.ndarray) -> np.ndarray:
         if self._continuous:
@@ -335,3 +337,11 @@ class RewardCorrector(states.Saved):
     def __repr__(self) -> str:
         seen = f"{self.steps:,} rewards seen, {self.corrected:,} corrected"
         return f"RewardCorrector({self.levels}, {self.cells}, {self.method!r}: {seen})"
+
+
+def _unequal(given: np.ndarray, cell: np.ndarray) -> BatchMismatchError:
+    return BatchMismatchError(
+        f"{given.shape} rewards for {len(cell)} transitions",
+        "there is one reward for each transition, in a flat array",
+        "pass arrays of equal length",
+    )
