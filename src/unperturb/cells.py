@@ -15,10 +15,10 @@ from unperturb._codecs import (
     IntArray,
     Integer,
     codec_from_config,
-    codec_of_space,
     limited,
     whole,
 )
+from unperturb._spaces import codec_of_space
 from unperturb.errors import (
     BatchMismatchError,
     InvalidCellsError,
