@@ -8,7 +8,7 @@ import pytest
 
 from count_tables import draw
 from unperturb import Cells, RewardAudit, RewardCorrector, RewardLevels, confusion
-from unperturb.errors import InvalidCountsError, NotFittedError
+from unperturb.errors import InvalidCountsError, InvalidOptionError, NotFittedError
 from unperturb.estimators import DawidSkene, Hierarchical, Known
 from unperturb.surrogate import surrogate_values
 
@@ -290,3 +290,7 @@ def test_nothing_seen_is_named():
         RewardAudit.from_counts(np.ones((3, 3)), BINARY)
     with pytest.raises(InvalidCountsError, match="all counts are zero"):
         RewardAudit.from_counts(np.zeros((3, 2)), BINARY)
+    with pytest.raises(InvalidCountsError, match="counts form no table of numbers"):
+        RewardAudit.from_counts("none", BINARY)
+    with pytest.raises(InvalidOptionError, match="levels is a list; an audit needs RewardLevels"):
+        RewardAudit.from_counts(np.ones((3, 2)), [0.0, 1.0])

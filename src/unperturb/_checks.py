@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from operator import index
 from typing import Any
 
@@ -31,3 +32,8 @@ pass such a number
             f"{name} is {value!r}", f"it must be a whole number >= {least}", "pass such a number"
         )
     return number
+
+
+def is_number(value: Any) -> bool:
+    """Say whether this is a real number, of Python or NumPy, that can be compared with others."""
+    return isinstance(value, Real)

@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from unperturb._checks import is_number
 from unperturb.errors import (
     InvalidLevelsError,
     InvalidOptionError,
     NonFiniteRewardError,
     UnknownRewardError,
+    UnperturbError,
 )
 
 TOLERANCE = 1e-6
@@ -114,7 +116,7 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
                 "a range has two finite ends, the lower one first",
                 "pass the smallest and the largest reward: RewardLevels.uniform(-17, 0, 17)",
             )
-        if count < 2 or int(count) != count:
+        if not (is_number(count) and count >= 2 and count % 1 == 0):
             raise InvalidLevelsError(
                 f"{count} intervals were asked for",
                 "there must be two or more",
@@ -245,7 +247,16 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> RewardLevels:
         """Build the levels that `config` described."""
-        if "values" in config:
-            return cls(config["values"])
-        low, high, count = config["uniform"]
-        return cls.uniform(low, high, count, value=config["value"])
+        try:
+            if "values" in config:
+                return cls(config["values"])
+            low, high, count = config["uniform"]
+            return cls.uniform(low, high, count, value=config["value"])
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, UnperturbError):
+                raise
+            raise InvalidLevelsError(
+                f"{config!r} describes no levels ({error!r})",
+                "a description has the form that config() gives",
+                "pass what config() gave",
+            ) from None

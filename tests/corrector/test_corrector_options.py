@@ -9,11 +9,13 @@ from correctors import CELLS, LEVELS, C
 from unperturb import RewardCorrector, confusion
 from unperturb.errors import (
     BatchMismatchError,
+    InvalidAnchorsError,
     InvalidConfusionError,
     InvalidOptionError,
+    InvalidPriorError,
     SingularConfusionError,
 )
-from unperturb.estimators import Hierarchical
+from unperturb.estimators import DawidSkene, Hierarchical, Structured
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,12 @@ from unperturb.estimators import Hierarchical
         ({"refresh": 0}, InvalidOptionError, "refresh is 0; it is a whole number of at least 1"),
         ({"refresh": math.inf}, InvalidOptionError, "refresh is inf"),
         ({"smooth": 2.5}, InvalidOptionError, "smooth is 2.5"),
+        ({"refresh": "often"}, InvalidOptionError, "refresh is often"),
+        ({"d_min": None}, InvalidOptionError, "d_min is None"),
+        ({"estimator": DawidSkene(prior="flat")}, InvalidPriorError, "prior='flat'"),
+        ({"estimator": DawidSkene(prior=np.eye(3))}, InvalidPriorError, r"shape \(3, 3\)"),
+        ({"estimator": DawidSkene(anchors={20: 0})}, InvalidAnchorsError, "cells run from 0 to 19"),
+        ({"estimator": Structured(np.eye(3))}, InvalidConfusionError, r"\(3, 3\) for 2 levels"),
         ({"d_min": -3}, InvalidOptionError, "d_min is -3"),
         ({"d_max": 0}, InvalidOptionError, "d_max is 0; it must be a whole number >= 1"),
         ({"forget": 1.0}, InvalidOptionError, r"memory is 1\.0"),

@@ -6,9 +6,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from unperturb._checks import is_number
 from unperturb.cells import Cells
 from unperturb.confusion import ConfusionSchedule
-from unperturb.errors import BatchMismatchError, InvalidConfusionError, InvalidOptionError
+from unperturb.errors import InvalidConfusionError, InvalidOptionError
 from unperturb.estimators import Estimator, Hierarchical, Known
 from unperturb.levels import RewardLevels
 
@@ -45,15 +46,15 @@ def check_memory(d_max: Any, forget: Any) -> None:
         )
 
 
-def check_whole(**numbers: Any) -> None:
-    """Refuse numbers of rewards that are no whole numbers from 1 on; None is none."""
-    for name, value in numbers.items():
-        if value is not None and not (value >= 1 and value % 1 == 0):
-            raise InvalidOptionError(
-                f"{name} is {value}",
-                "it is a whole number of at least 1",
-                f"pass {name}=100, or leave it out",
-            )
+def number_of_rewards(name: str, value: Any) -> int:
+    """Give a whole number of at least 1; one with a fraction of zero is fine."""
+    if not (is_number(value) and value >= 1 and value % 1 == 0):
+        raise InvalidOptionError(
+            f"{name} is {value}",
+            "it is a whole number of at least 1",
+            f"pass {name}=100, or leave it out",
+        )
+    return int(value)
 
 
 def known_from(confusion: Any, cells: Cells) -> Known:
@@ -78,15 +79,6 @@ def known_from(confusion: Any, cells: Cells) -> Known:
     return Known(matrix, groups=cells.state_of(np.arange(cells.n)))
 
 
-def groups_of(estimator: Estimator, cells: Cells) -> np.ndarray | None:
+def groups_of(estimator: Estimator) -> np.ndarray | None:
     """Give the group of each cell, if the estimator has one matrix for each group."""
-    if not isinstance(estimator, Hierarchical | Known):
-        return None
-    groups = estimator.groups
-    if groups is not None and len(groups) != cells.n:
-        raise BatchMismatchError(
-            f"there are {len(groups)} groups' entries for {cells.n} cells",
-            "each cell belongs to one group",
-            "give one group index for each cell",
-        )
-    return groups
+    return estimator.groups if isinstance(estimator, Hierarchical | Known) else None

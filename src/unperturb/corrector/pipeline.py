@@ -94,7 +94,6 @@ class RewardCorrector(states.Saved):
         options.check_parts(levels, cells)
         options.check_method(method)
         options.check_memory(d_max, forget)
-        options.check_whole(refresh=refresh, smooth=smooth, d_min=d_min)
         surrogate_values(np.eye(len(levels)), levels, eta, n_eff)  # checks eta and n_eff now
         self.levels = levels
         self._continuous = levels.continuous
@@ -103,16 +102,19 @@ class RewardCorrector(states.Saved):
         # Numbers of NumPy become Python's, which JSON can hold.
         self.eta = float(eta)
         self.n_eff = None if n_eff is None else float(n_eff)
-        self.d_min = int(d_min)
-        self.smooth = None if smooth is None else int(smooth)
-        self.refresh_every = None if refresh is None else int(refresh)
+        self.d_min = options.number_of_rewards("d_min", d_min)
+        self.smooth = None if smooth is None else options.number_of_rewards("smooth", smooth)
+        self.refresh_every = (
+            None if refresh is None else options.number_of_rewards("refresh", refresh)
+        )
         self.estimator = (
             estimator_from(estimator) if confusion is None else options.known_from(confusion, cells)
         )
+        self.estimator.check(cells.n, len(levels))
         if isinstance(self.estimator, StreamingDawidSkene) and d_max is None and forget is None:
             # Old counts were shown by another C; they would fail the cells' tests.
             forget = self.estimator.memory
-        self._groups = options.groups_of(self.estimator, cells)
+        self._groups = options.groups_of(self.estimator)
         self._memory = Memory(
             cells.n,
             len(levels),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unperturb._checks import is_number
 from unperturb.counts.base import Counts, FloatArray, IntArray
 from unperturb.errors import InvalidOptionError
 
@@ -35,8 +36,7 @@ class Forgetting(Counts):
 
     def __init__(self, cells: int, levels: int, memory: float) -> None:
         super().__init__(cells, levels)
-        good = isinstance(memory, int | float | np.integer | np.floating)
-        if not good or isinstance(memory, bool) or not 2 <= memory < math.inf:
+        if not is_number(memory) or isinstance(memory, bool) or not 2 <= memory < math.inf:
             raise InvalidOptionError(
                 f"memory is {memory!r}", "it must be a finite number >= 2", "pass e.g. 1000"
             )

@@ -10,12 +10,14 @@ import numpy as np
 
 from unperturb._array import Array, as_floats, is_concrete, to_numpy
 from unperturb.errors import (
+    BatchMismatchError,
     InvalidAnchorsError,
     InvalidCountsError,
     InvalidOptionError,
     NotFittedError,
     StateMismatchError,
 )
+from unperturb.levels import RewardLevels
 
 AMBIGUOUS_NATS = 3.0
 """A second explanation this close in evidence can't be ruled out."""
@@ -67,6 +69,12 @@ class Estimator(ABC):
     row_size_: Array
     trace_: np.ndarray
     _sparse: Sparse | None = None
+
+    def check(self, cells: int, levels: int) -> None:  # noqa: B027
+        """Refuse settings that don't fit a table of so many cells and levels.
+
+        `fit` refuses them too, but a stream of rewards should not begin and then break off.
+        """
 
     @abstractmethod
     def fit(self, counts: Any) -> Self:
@@ -239,6 +247,30 @@ def as_groups(groups: Any, count: int | None = None) -> np.ndarray:
             "pass an array that maps the index of a cell to its group",
         )
     return array.astype(np.int64)
+
+
+def need_group_of_each(groups: np.ndarray, cells: int) -> None:
+    """Refuse groups of another number of cells."""
+    if len(groups) != cells:
+        raise BatchMismatchError(
+            f"there are {len(groups)} groups' entries for {cells} cells",
+            "each cell belongs to one group",
+            "give one group index for each cell",
+        )
+
+
+def as_json(setting: Any) -> Any:
+    """Give a setting in a form that JSON can hold: no arrays, and no numbers of NumPy.
+
+    Example:
+        >>> as_json(np.eye(2)), as_json(np.float32(2)), as_json("diagonal"), as_json(None)
+        ([[1.0, 0.0], [0.0, 1.0]], 2.0, 'diagonal', None)
+    """
+    if isinstance(setting, RewardLevels):
+        return setting.values.tolist()
+    if setting is None or isinstance(setting, str):
+        return setting
+    return np.asarray(getattr(setting, "matrix", setting)).tolist()
 
 
 def pick(state: dict[str, np.ndarray], **shapes: tuple[int, ...] | None) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from unperturb.estimators.base import (
     Sparse,
     anchor_mask,
     as_anchors,
+    as_json,
     check_counts,
     pick,
 )
@@ -34,7 +35,6 @@ from unperturb.estimators.uncertainty import (
     relabelling_gain,
     relabelling_margin,
 )
-from unperturb.levels import RewardLevels
 
 _IMPOSSIBLE = 1e20
 _SAME = 0.05
@@ -86,6 +86,12 @@ class DawidSkene(Estimator):
         self._beliefs: Beliefs | None = None
         self._cold_total = 0.0
         self._rivals: list[tuple[float, np.ndarray]] = []
+
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse a prior, anchors or an order that don't fit."""
+        prior_beliefs(levels, self.prior, self.prior_strength, self.level_prior)
+        anchor_mask(self.anchors, cells, levels)
+        self._order(levels)
 
     def fit(self, counts: Any) -> Self:
         """Estimate C from all starts."""
@@ -231,17 +237,11 @@ class DawidSkene(Estimator):
 
     def _sorted(self, beliefs: Beliefs, prior: Beliefs) -> Beliefs:
         """Relabel so that rows ascend in the mean of what they show, if `order` says they do."""
-        if self.order is None:
+        order = self._order(beliefs.levels.shape[0])
+        if order is None:
             return beliefs
         xp = namespace(beliefs.rows)
-        given = self.order.values if isinstance(self.order, RewardLevels) else self.order
-        values = as_floats(given, like=beliefs.rows)
-        if tuple(values.shape) != tuple(beliefs.levels.shape):
-            raise InvalidOptionError(
-                f"order has shape {tuple(values.shape)} for {beliefs.levels.shape[0]} levels",
-                "it holds the value of each level",
-                "pass order=levels.values",
-            )
+        values = as_floats(order, like=beliefs.rows)
         rows = beliefs.rows - prior.rows
         size = xp.sum(rows, axis=1)
         busy = to_numpy(size) > 1e-6
@@ -252,6 +252,18 @@ class DawidSkene(Estimator):
         take = xp.asarray(places)
         levels = xp.take(beliefs.levels - prior.levels, take, axis=0)
         return Beliefs(prior.rows + xp.take(rows, take, axis=0), prior.levels + levels)
+
+    def _order(self, levels: int) -> np.ndarray | None:
+        if self.order is None:
+            return None
+        values = np.asarray(getattr(self.order, "values", self.order), dtype=np.float64)
+        if values.shape != (levels,):
+            raise InvalidOptionError(
+                f"order has shape {values.shape} for {levels} levels",
+                "it holds the value of each level",
+                "pass order=levels.values",
+            )
+        return values
 
     def _keep(self, table: Array, beliefs: Beliefs, posterior: Array) -> None:
         xp = namespace(table)
@@ -265,21 +277,12 @@ class DawidSkene(Estimator):
 
     def config(self) -> dict[str, Any]:
         """Describe the settings in a form that JSON can hold."""
-        as_list = {
-            name: value if value is None or isinstance(value, str) else np.asarray(value).tolist()
-            for name, value in (
-                ("prior", getattr(self.prior, "matrix", self.prior)),
-                ("level_prior", self.level_prior),
-                (
-                    "order",
-                    self.order.values if isinstance(self.order, RewardLevels) else self.order,
-                ),
-            )
-        }
         return {
             "name": self.name,
-            **as_list,
-            "prior_strength": self.prior_strength,
+            "prior": as_json(self.prior),
+            "level_prior": as_json(self.level_prior),
+            "order": as_json(self.order),
+            "prior_strength": as_json(self.prior_strength),
             "anchors": self.anchors,
         }
 
