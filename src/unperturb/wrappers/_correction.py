@@ -238,3 +238,28 @@ class Correction:
         """Say which cells are in use."""
         cells = self.cells
         return f"cells from the first {FIRST} observations" if cells is None else cells.describe()
+
+
+class Corrects:
+    """What every wrapper that corrects can be asked."""
+
+    _correction: Correction
+
+    @property
+    def levels(self) -> RewardLevels:
+        """The reward levels."""
+        return self._correction.levels
+
+    @property
+    def cells(self) -> Cells | None:
+        """The cells in use; None until they are chosen."""
+        return self._correction.cells
+
+    @property
+    def corrector(self) -> RewardCorrector | None:
+        """The corrector, to share, save or ask; None until the cells are chosen."""
+        return self._correction.corrector
+
+    def audit(self) -> RewardAudit:
+        """Say how the reward lies, how sure that is, and what to do."""
+        return self._correction.audit()
