@@ -192,6 +192,23 @@ def test_a_corrector_is_audited_without_being_changed(estimator):
         np.testing.assert_array_equal(value, before[name])
 
 
+def test_an_estimator_from_elsewhere_is_audited_too():
+    class Own(DawidSkene):
+        """As a user may write it: no name of ours leads to it."""
+
+        name = "own"
+
+    corrector = RewardCorrector(BINARY, Cells.discrete(20, None), estimator=Own(prior_strength=4.0))
+    rng = np.random.default_rng(0)
+    states = rng.integers(20, size=2000)
+    true = states % 2
+    corrector(states, None, (rng.random(2000) < 0.2) ^ true)
+    before = corrector.confusion
+    audit = RewardAudit.of(corrector)
+    assert np.abs(audit.confusion - [[0.8, 0.2], [0.2, 0.8]]).max() < 0.1
+    np.testing.assert_array_equal(corrector.confusion, before)
+
+
 def test_clipped_rewards_are_counted_in_the_audit():
     levels = RewardLevels.uniform(0, 1, 2)
     corrector = RewardCorrector(levels, Cells.discrete(4, None))

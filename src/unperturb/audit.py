@@ -95,7 +95,7 @@ class RewardAudit:
         estimator = corrector.estimator
         counts = corrector.counts.table()
         if not estimator.streaming:
-            estimator = estimator_from(estimator.config()).fit(counts)
+            estimator = estimator.anew().fit(counts)
         elif not estimator.fitted:
             corrector.refresh()
         return cls._make(estimator, counts, corrector.levels, corrector.steps, corrector.clipped)

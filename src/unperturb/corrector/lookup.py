@@ -72,7 +72,13 @@ class ByGroup(LookUp):
 
 
 class ByCell(LookUp):
-    """The value of the cell; cells that have none yet (NaN) are looked up elsewhere."""
+    """The value of the cell; cells that have none yet (NaN) are looked up elsewhere.
+
+    Example:
+        >>> look_up = ByCell(np.array([0.7, np.nan]), ByLevel(np.array([0.0, 1.0])))
+        >>> look_up.many(np.array([0, 1]), np.array([1, 1])), look_up.one(1, 0)
+        (array([0.7, 1. ]), 0.0)
+    """
 
     def __init__(self, values: np.ndarray, elsewhere: LookUp) -> None:
         self._values = values

@@ -13,6 +13,12 @@ class Smoothed(LookUp):
 
     All of them are valued by the present table: an estimate that has since improved corrects the
     old rewards too.
+
+    Example:
+        >>> window = LastPerCell(cells=1, levels=2, d_max=3)
+        >>> window.add([0, 0, 0, 0], [0, 0, 1, 1])
+        >>> Smoothed(window, np.array([-1.0, 2.0]), groups=None).one(cell=0, seen=1)
+        1.0
     """
 
     def __init__(self, window: LastPerCell, table: np.ndarray, groups: np.ndarray | None) -> None:

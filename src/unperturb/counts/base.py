@@ -31,6 +31,11 @@ class Counts(ABC):
     Args:
         cells: the number of (s, a) cells.
         levels: the number of reward levels, M.
+
+    Example:
+        >>> from unperturb.counts import LastPerCell
+        >>> Counts.from_config(LastPerCell(cells=3, levels=2, d_max=100).config())
+        LastPerCell(cells=3, levels=2, d_max=100)
     """
 
     kind: ClassVar[str]

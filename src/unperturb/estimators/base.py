@@ -58,6 +58,19 @@ class Estimator(ABC):
         row_size_: How many observations speak for each row of C, (M,). Near zero means that the
             row is the prior.
         trace_: What the fit maximised, after each iteration.
+
+    Example:
+        >>> from unperturb.estimators import MajorityVote
+        >>> class FirstCells(MajorityVote):  # what you write yourself serves everywhere
+        ...     name = "first-cells"
+        ...     def fit(self, counts):
+        ...         return super().fit(np.asarray(counts)[:2])
+        >>> fit = FirstCells().fit([[9, 1], [3, 7], [5, 5]])
+        >>> fit.confusion_
+        array([[0.9, 0.1],
+               [0.3, 0.7]])
+        >>> fit.anew().fitted
+        False
     """
 
     name: ClassVar[str]
@@ -151,10 +164,13 @@ class Estimator(ABC):
                 self._need_fit()
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
+    def anew(self) -> Self:
+        """Give another estimator with the same settings, which has seen nothing."""
+        return type(self)(**{name: v for name, v in self.config().items() if name != "name"})
+
     def _start_over(self) -> None:
         """Forget the fit: a state saved before the first fit is empty."""
-        settings = {name: value for name, value in self.config().items() if name != "name"}
-        self.__dict__ = type(self)(**settings).__dict__
+        self.__dict__ = self.anew().__dict__
 
     def _need_fit(self) -> None:
         if not self.fitted:
