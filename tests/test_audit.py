@@ -64,7 +64,7 @@ def test_numbers_are_what_they_say():
 def test_one_level_alone():
     counts = np.tile([[30, 70]], (50, 1))
     lone = RewardAudit.from_counts(counts, BINARY)
-    assert "true level 0 was never seen; its row is the prior alone" in message(
+    assert "next to no reward speaks for true level 0; its row is the prior alone" in message(
         lone, "unseen-levels"
     )
     assert lone.variance_inflation == math.inf

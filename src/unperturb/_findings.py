@@ -127,7 +127,8 @@ def _unseen(facts: Facts) -> Finding | None:
     return Finding(
         "unseen-levels",
         "note",
-        f"true level {_names(facts, unseen)} was never seen; its row is the prior alone.",
+        f"next to no reward speaks for true level {_names(facts, unseen)}; its row is the prior "
+        "alone.",
     )
 
 

@@ -197,6 +197,7 @@ def test_inputs_are_not_changed_and_results_are_copies(kind):
     before = {name: value.copy() for name, value in state.items()}
     out[:] = -7
     corrector.surrogate[...] = -7
+    corrector.confusion[...] = -7
     for now, then in zip((states, actions, noisy), kept, strict=True):
         np.testing.assert_array_equal(now, then)
     same_state(corrector.state_dict(), before)

@@ -167,7 +167,7 @@ class RewardCorrector(states.Saved):
     @property
     def confusion(self) -> np.ndarray:
         """The confusion matrix in use: the identity until there is an estimate."""
-        return self._estimation.confusion if self.ready else np.eye(len(self.levels))
+        return self._estimation.confusion.copy() if self.ready else np.eye(len(self.levels))
 
     @property
     def surrogate(self) -> np.ndarray:
