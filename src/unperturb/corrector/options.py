@@ -10,7 +10,7 @@ from unperturb._checks import is_number
 from unperturb.cells import Cells
 from unperturb.confusion import ConfusionSchedule
 from unperturb.errors import InvalidConfusionError, InvalidOptionError
-from unperturb.estimators import Estimator, Hierarchical, Known
+from unperturb.estimators import Estimator, Hierarchical, Known, estimator_from
 from unperturb.levels import RewardLevels
 
 Method = Literal["surrogate", "posterior"]
@@ -47,7 +47,7 @@ def check_memory(d_max: Any, forget: Any) -> None:
 
 
 def number_of_rewards(name: str, value: Any) -> int:
-    """Give a whole number of at least 1; one with a fraction of zero is fine."""
+    """Give a whole number of at least 1, as Python's own, which JSON can hold."""
     if not (is_number(value) and value >= 1 and value % 1 == 0):
         raise InvalidOptionError(
             f"{name} is {value}",
@@ -55,6 +55,18 @@ def number_of_rewards(name: str, value: Any) -> int:
             f"pass {name}=100, or leave it out",
         )
     return int(value)
+
+
+def number_or_none(name: str, value: Any) -> int | None:
+    """Do the same for a setting that may be left out."""
+    return None if value is None else number_of_rewards(name, value)
+
+
+def estimator_for(estimator: Any, confusion: Any, cells: Cells, levels: RewardLevels) -> Estimator:
+    """Give the estimator that was asked for, or the known C as one; its settings must fit."""
+    found = estimator_from(estimator) if confusion is None else known_from(confusion, cells)
+    found.check(cells.n, len(levels))
+    return found
 
 
 def known_from(confusion: Any, cells: Cells) -> Known:

@@ -18,12 +18,8 @@ from unperturb.corrector.schedule import schedule
 from unperturb.corrector.smoothing import Smoothed
 from unperturb.corrector.values import CellValues
 from unperturb.counts import AllTime, Counts, Forgetting, LastPerCell
-from unperturb.errors import (
-    BatchMismatchError,
-    SingularConfusionError,
-    StateMismatchError,
-)
-from unperturb.estimators import Estimator, Known, estimator_from
+from unperturb.errors import BatchMismatchError, SingularConfusionError, StateMismatchError
+from unperturb.estimators import Estimator, Known
 from unperturb.estimators.streaming import StreamingDawidSkene
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
@@ -99,35 +95,29 @@ class RewardCorrector(states.Saved):
         self._continuous = levels.continuous
         self.cells = cells
         self.method: Method = method
-        # Numbers of NumPy become Python's, which JSON can hold.
         self.eta = float(eta)
         self.n_eff = None if n_eff is None else float(n_eff)
         self.d_min = options.number_of_rewards("d_min", d_min)
-        self.smooth = None if smooth is None else options.number_of_rewards("smooth", smooth)
-        self.refresh_every = (
-            None if refresh is None else options.number_of_rewards("refresh", refresh)
-        )
-        self.estimator = (
-            estimator_from(estimator) if confusion is None else options.known_from(confusion, cells)
-        )
-        self.estimator.check(cells.n, len(levels))
-        if isinstance(self.estimator, StreamingDawidSkene) and d_max is None and forget is None:
+        self.smooth = options.number_or_none("smooth", smooth)
+        self.refresh_every = options.number_or_none("refresh", refresh)
+        chosen = options.estimator_for(estimator, confusion, cells, levels)
+        if isinstance(chosen, StreamingDawidSkene) and d_max is None and forget is None:
             # Old counts were shown by another C; they would fail the cells' tests.
-            forget = self.estimator.memory
-        self._groups = options.groups_of(self.estimator)
+            forget = chosen.memory
+        self._groups = options.groups_of(chosen)
         self._memory = Memory(
             cells.n,
             len(levels),
             d_max=d_max,
             forget=forget,
             smooth=self.smooth,
-            chunks=self.estimator.streaming,
+            chunks=chosen.streaming,
         )
         self._estimation = Estimation(
-            self.estimator, self._groups, self._memory, levels, self.eta, self.n_eff
+            chosen, self._groups, self._memory, levels, self.eta, self.n_eff
         )
         self._schedule = schedule(
-            self.estimator,
+            chosen,
             refresh=self.refresh_every,
             d_min=self.d_min,
             keeps_all=isinstance(self.counts, AllTime),
@@ -144,7 +134,7 @@ class RewardCorrector(states.Saved):
         self._last = 0
         self._due = self._schedule.due(0)
         # A known C is ready at once.
-        self.ready = isinstance(self.estimator, Known)
+        self.ready = isinstance(chosen, Known)
         """Whether rewards are being corrected yet."""
         self._table = self._estimation.surrogates() if self.ready else levels.values.copy()
         self._first = self._table
@@ -158,6 +148,11 @@ class RewardCorrector(states.Saved):
         else:
             own = by_level(self._first, self._groups)
         return own if self._values is None else ByCell(self._values.values, own)
+
+    @property
+    def estimator(self) -> Estimator:
+        """What estimates C, or knows it."""
+        return self._estimation.estimator
 
     @property
     def counts(self) -> Counts:
