@@ -16,7 +16,7 @@ from count_tables import draw, error
 from unperturb import confusion
 from unperturb.estimators import DawidSkene
 from unperturb.estimators.beliefs import converge, level_posterior, prior_beliefs, step, update
-from unperturb.estimators.dawid_skene import solve, starts
+from unperturb.estimators.search import solve, starts
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
 
