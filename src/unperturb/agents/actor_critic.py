@@ -19,7 +19,7 @@ import numpy as np
 from unperturb.agents.convolution import Layer, after, convolve
 
 _FRAME = 36
-"""The least side, in pixels, of what is taken for a frame: the least that the Nature net can see."""
+"""The least side, in pixels, of what is taken for a frame: what the Nature net needs."""
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 

@@ -139,7 +139,7 @@ def rows(hyper: Hyper, rollout: Rollout) -> Batch:
     every = Batch(
         rollout.observation, rollout.action, rollout.log_prob, rollout.value, gae(hyper, rollout)
     )
-    return jax.tree.map(flat, every)
+    return Batch(*jax.tree.map(flat, tuple(every)))
 
 
 def loss(net: ActorCritic, hyper: Hyper, clip: Any, params: Any, batch: Batch) -> Any:
@@ -196,5 +196,6 @@ def learn(
         batch = jax.tree.map(lambda leaf: leaf[chosen], every)
         return step(net, hyper, learner, batch, done), None
 
+    following: Learner
     following, _ = jax.lax.scan(one, learner, shuffled(plan, key))
-    return jax.tree.map(jnp.asarray, following)
+    return following

@@ -25,14 +25,18 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write what the records allow; say so if that is nothing."""
+    from unperturb.lab.paper.atari import Choice
     from unperturb.lab.records import Records
 
     records = Records(args.dir / "records")
     found = False
     for study in STUDIES.values():
-        if study.trains:
+        if not study.trains:
+            continue
+        choices: list[Choice | None] = [Choice(preset) for preset in study.presets]
+        for choice in choices or [None]:
             try:
-                paths = study.write(records, args.dir)
+                paths = study.write(records, args.dir, choice)
             except MissingRecordError:
                 continue
             found = True

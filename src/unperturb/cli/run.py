@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from unperturb.cli.reproduce import positive
+from unperturb.cli.reproduce import positive, share
 
 _ABOUT = """\
 Train an agent on rewards that are true, noisy or corrected, with several seeds side by side.
@@ -55,7 +55,7 @@ def add(commands: Any) -> None:
         "paper's for this environment, else binary for two levels and symmetric for more)",
     )
     parser.add_argument(
-        "--weight", type=_share, default=0.3, metavar="W", help="of the noise, 0 to 1 (default .3)"
+        "--weight", type=share, default=0.3, metavar="W", help="of the noise, 0 to 1 (default .3)"
     )
     parser.add_argument(
         "--prior",
@@ -84,16 +84,6 @@ def add(commands: Any) -> None:
     parser.add_argument("--out", type=Path, default=Path("runs"), help="default: runs/")
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.set_defaults(run=run)
-
-
-def _share(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1")
-    return number
 
 
 def run(args: argparse.Namespace) -> int:

@@ -76,7 +76,7 @@ def units_of(
         unit(
             env,
             agent,
-            steps or (settled.steps if settled else STEPS[agent]),
+            steps or (settled.steps if settled else STEPS[agent] or 0),
             seed,
             reward=reward,
             noise=noise,

@@ -139,7 +139,9 @@ class AtariVector:
             from ale_py.vector_env import AtariVectorEnv
         except ImportError as error:
             raise MissingExtraError(
-                "ale-py is not installed", "Atari games come with it", "pip install 'unperturb[lab]'"
+                "ale-py is not installed",
+                "Atari games come with it",
+                "pip install 'unperturb[lab]'",
             ) from error
         game = rom_of(name)
         try:
@@ -211,4 +213,4 @@ def rom_of(name: str) -> str:
 
 def _seeds(seed: int, count: int) -> list[int]:
     # The same for a run whatever it is shown, and apart from those of the run beside it.
-    return (np.random.SeedSequence(seed).generate_state(count) >> 1).tolist()
+    return [int(one) for one in np.random.SeedSequence(seed).generate_state(count) >> 1]

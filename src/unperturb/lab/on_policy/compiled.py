@@ -121,7 +121,13 @@ def _begin(env: CompiledEnv, net: ActorCritic, plan: ppo.Plan, seed: Any) -> Any
 
 
 def _play(
-    env: CompiledEnv, net: ActorCritic, plan: ppo.Plan, params: Any, seats: _Seats, keys: Any, n: Any
+    env: CompiledEnv,
+    net: ActorCritic,
+    plan: ppo.Plan,
+    params: Any,
+    seats: _Seats,
+    keys: Any,
+    n: Any,
 ) -> tuple[_Seats, _Played]:
     agent = jax.random.fold_in(jax.random.fold_in(keys["agent"], n), 0)
     world = jax.random.fold_in(keys["env"], n)

@@ -25,7 +25,7 @@ class Episodes:
         """The steps of all environments so far."""
 
     def add(self, ended: np.ndarray) -> None:
-        """Take the returns of the episodes that ended in a rollout, (steps, envs); NaN elsewhere."""
+        """Take the returns of the episodes that ended in a rollout, (steps, envs), else NaN."""
         step, env = np.nonzero(~np.isnan(ended))
         self._returns.append(ended[step, env].astype(np.float64))
         self._ends.append(self.t + (step + 1) * ended.shape[1])

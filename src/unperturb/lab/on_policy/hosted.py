@@ -22,6 +22,7 @@ from unperturb.agents.actor_critic import ActorCritic
 from unperturb.cells import Cells
 from unperturb.lab.envs.vector import Vector
 from unperturb.lab.on_policy.checkpoint import Checkpoint, leaves, restored
+from unperturb.lab.on_policy.compiler import options
 from unperturb.lab.on_policy.episodes import Episodes
 from unperturb.lab.on_policy.reward_stream import RewardStream
 from unperturb.lab.training import Lane, streams
@@ -84,11 +85,14 @@ class HostedPPO:
         self._build, self._net, self._plan, self._hyper = build, net, plan, hyper
         self._levels, self._cells, self._smooth = levels, cells, smooth
         self._begin = jax.jit(partial(ppo.begin, net))
-        self._act = jax.jit(partial(_act, net))
-        self._value = jax.jit(lambda params, seen: net.apply(params, seen)[1])
+        told = options()
+        self._act = jax.jit(partial(_act, net), compiler_options=told)
+        self._value = jax.jit(
+            lambda params, seen: net.apply(params, seen)[1], compiler_options=told
+        )
         self._rows = jax.jit(ppo.rows)
         self._order = jax.jit(partial(ppo.shuffled, plan))
-        self._step = jax.jit(partial(_step, net), donate_argnums=1)
+        self._step = jax.jit(partial(_step, net), donate_argnums=1, compiler_options=told)
 
     def run(
         self,
@@ -197,9 +201,7 @@ class _Sitting:
         following = np.concatenate([value[1:], last[None]])
         ended = terminated | truncated
         next_value = np.where(truncated, cut_off, following)
-        rollout = ppo.Rollout(
-            seen, action, log_prob, value, rewards, next_value, terminated, ended
-        )
+        rollout = ppo.Rollout(seen, action, log_prob, value, rewards, next_value, terminated, ended)
         return rollout, returns
 
     def _learn(self, rollout: ppo.Rollout, done: float) -> None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unperturb.errors import InvalidOptionError
 
 if TYPE_CHECKING:
+    from unperturb.lab.paper.atari import Choice
     from unperturb.lab.records import Records
 
 
 _NOTHING = "nothing"
+_NIGHT = 120
 
 
 class Study(NamedTuple):
@@ -28,6 +30,7 @@ class Study(NamedTuple):
         minutes: How long that takes on two CPU cores, measured; None if it is not there yet.
         package: The folder with `sweep.py` and `analysis.py`; None if it is not there yet.
         full: Where a folder serves two figures, whether this is the one with all weights.
+        presets: By what presets it can be run, its own first; empty where there is one way only.
 
     Example:
         >>> STUDIES["figure-mdp"].available
@@ -39,6 +42,7 @@ class Study(NamedTuple):
     minutes: float | None = None
     package: str | None = None
     full: bool | None = None
+    presets: tuple[str, ...] = ()
 
     @property
     def available(self) -> bool:
@@ -50,23 +54,23 @@ class Study(NamedTuple):
         """Whether it is made of records; one table is a list of what the others run."""
         return self.available and self.runs != _NOTHING
 
-    def run(self, records: Records, seeds: int | None = None) -> None:
+    def run(self, records: Records, seeds: int | None = None, choice: Choice | None = None) -> None:
         """Train what is missing: `sweep.run(records, seeds)`; None is the study's own number."""
-        import_module(f"{self.package}.sweep").run(records, seeds=seeds, **self._which)
+        import_module(f"{self.package}.sweep").run(records, seeds=seeds, **self._which(choice))
 
-    def write(self, records: Records, out: Path) -> list[Path]:
+    def write(self, records: Records, out: Path, choice: Choice | None = None) -> list[Path]:
         """Write tables and pictures from records alone: `analysis.write(records, out)`.
 
         It raises MissingRecordError where nothing was run yet.
         """
         paths: list[Path] = import_module(f"{self.package}.analysis").write(
-            records, out, **self._which
+            records, out, **self._which(choice)
         )
         return paths
 
-    @property
-    def _which(self) -> dict[str, bool]:
-        return {} if self.full is None else {"full": self.full}
+    def _which(self, choice: Choice | None) -> dict[str, Any]:
+        which: dict[str, Any] = {} if self.full is None else {"full": self.full}
+        return which if choice is None else which | {"choice": choice}
 
 
 _HERE = "unperturb.lab.paper"
@@ -78,7 +82,12 @@ STUDIES: dict[str, Study] = {
         f"{_CARTPOLE}, {_PENDULUM}",
         package=f"{_HERE}.table_control",
     ),
-    "table-atari": Study("Table 2: scores of PPO on Atari", "PPO on five Atari games"),
+    "table-atari": Study(
+        "Table 2: scores of PPO on Atari, or on MinAtar",
+        "PPO on four games of MinAtar; --preset small or paper: on five Atari games",
+        package=f"{_HERE}.table_atari",
+        presets=("minatar", "small", "paper"),
+    ),
     "table-algorithms": Study(
         "Table 3: which agent runs where",
         _NOTHING,
@@ -97,7 +106,13 @@ STUDIES: dict[str, Study] = {
         package=f"{_HERE}.figure_pendulum",
         full=False,
     ),
-    "figure-pong": Study("Learning curves on Pong", "PPO on Pong"),
+    "figure-pong": Study(
+        "Learning curves on Pong",
+        "PPO on Pong with small frames; --preset paper: with the paper's",
+        package=f"{_HERE}.figure_atari",
+        full=False,
+        presets=("small", "paper"),
+    ),
     "figure-vrt": Study(
         "Learning curves with variance reduction",
         _CARTPOLE,
@@ -131,7 +146,13 @@ STUDIES: dict[str, Study] = {
         package=f"{_HERE}.figure_pendulum",
         full=True,
     ),
-    "figure-atari-full": Study("All learning curves on Atari", "PPO on seven Atari games"),
+    "figure-atari-full": Study(
+        "All learning curves on Atari, or on MinAtar",
+        "PPO on four games of MinAtar; --preset small or paper: on seven Atari games",
+        package=f"{_HERE}.figure_atari",
+        full=True,
+        presets=("minatar", "small", "paper"),
+    ),
     "study-levels": Study(
         "How many levels to cut a continuous reward into",
         "DDPG on Pendulum, 5 to 65 levels",
@@ -149,9 +170,16 @@ STUDIES: dict[str, Study] = {
 
 
 def find(names: list[str]) -> dict[str, Study]:
-    """Look up studies by name; each must exist and be available. "all" is every one that is."""
+    """Look up studies by name; each must exist and be available.
+
+    "all" is every one that is, but for those that take a night.
+    """
     if names == ["all"]:
-        return {name: study for name, study in STUDIES.items() if study.available}
+        return {
+            name: study
+            for name, study in STUDIES.items()
+            if study.available and (study.minutes or 0) < _NIGHT
+        }
     for name in names:
         if name not in STUDIES:
             raise InvalidOptionError(

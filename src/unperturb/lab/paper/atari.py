@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from unperturb.errors import InvalidOptionError
 from unperturb.lab.on_policy.presets import PRESETS, play_preset
@@ -10,16 +11,31 @@ from unperturb.lab.paper.control import Column
 from unperturb.lab.units import PPO, Reward
 
 REWARDS: tuple[Reward, ...] = ("true", "noisy", "known", "estimated", "posterior")
-WEIGHTS = (0.1, 0.3, 0.7, 0.9)
 GAMES = ("AirRaid", "Alien", "Carnival", "MsPacman", "Pong", "Phoenix", "Seaquest")
 TABLE_GAMES = ("Alien", "Carnival", "Phoenix", "MsPacman", "Seaquest")
 """The five of Table 2."""
 SMALL_GAMES = ("Asterix", "Breakout", "Freeway", "SpaceInvaders")
 """Those of MinAtar that gymnax has."""
-DEFAULT = "minatar"
-"""The preset that takes minutes."""
 _SEEDS = {"paper": 3, "small": 1, "minatar": 5}
 _IDS = {"paper": "ALE/{}-v5", "small": "ALE/{}-v5", "minatar": "{}-MinAtar"}
+
+
+class Choice(NamedTuple):
+    """What a user may choose of a study; None is the study's own.
+
+    Attributes:
+        preset: How PPO is trained, and on what.
+        games: Which games.
+        weights: Which weights of the noise.
+
+    Example:
+        >>> Choice(preset="small").games is None
+        True
+    """
+
+    preset: str | None = None
+    games: tuple[str, ...] | None = None
+    weights: tuple[float, ...] | None = None
 
 
 def games_of(preset: str, games: Sequence[str] | None, among: Sequence[str]) -> tuple[str, ...]:
@@ -53,16 +69,14 @@ def column(preset: str, game: str, noise: str = "symmetric") -> Column:
     """
     env = _IDS[preset].format(game)
     own = PRESETS[preset] if preset == "minatar" else play_preset(env, preset)
-    return Column(
-        env, PPO, game, own.steps, noise, dict(own.hyper), _SEEDS[preset], dict(own.play)
-    )
+    return Column(env, PPO, game, own.steps, noise, dict(own.hyper), _SEEDS[preset], dict(own.play))
 
 
-def stem(name: str, preset: str, default: str) -> str:
-    """Give the name of a study's files; presets beside the study's own have theirs at the end.
+def file_name(name: str, choice: Choice, default: str) -> str:
+    """Give the name of a study's files; a preset that is not its own stands at the end.
 
     Example:
-        >>> stem("table-atari", "minatar", "minatar"), stem("table-atari", "paper", "minatar")
-        ('table-atari', 'table-atari-paper')
+        >>> file_name("table-atari", Choice(preset="paper"), "minatar")
+        'table-atari-paper'
     """
-    return name if preset == default else f"{name}-{preset}"
+    return name if choice.preset in (None, default) else f"{name}-{choice.preset}"

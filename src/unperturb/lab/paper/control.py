@@ -35,6 +35,11 @@ class Column(NamedTuple):
     seeds: int = SEEDS
     play: dict[str, int | str] = {}  # noqa: RUF012
 
+    @property
+    def place(self) -> str:
+        """What tables call the environment."""
+        return self.env.removeprefix("ALE/").split("-")[0]
+
 
 CARTPOLE = (
     # The paper's agent believes that a fall is worth -20, whatever reward is shown then.

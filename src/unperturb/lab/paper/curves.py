@@ -72,7 +72,7 @@ def _rows(found: Sequence[Group]) -> list[dict[str, Any]]:
         for step, values in zip(_steps(column)[whole], curves.T[whole], strict=True):
             rows.append(
                 {
-                    "env": column.env.split("-")[0],
+                    "env": column.place,
                     "agent": column.agent,
                     "noise": column.noise,
                     **condition,

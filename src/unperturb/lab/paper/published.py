@@ -35,3 +35,21 @@ def published(table: str) -> dict[Place, float]:
         for reward, value in row.items():
             numbers[Place(env, agent, noise, weight, reward)] = float(value)
     return numbers
+
+
+@cache
+def lifts() -> dict[tuple[float, str], float]:
+    """Give the lift over noisy that Table 2 prints, in percent, by weight and reward.
+
+    Example:
+        >>> lifts()[0.3, "known"]
+        119.8
+    """
+    text = files(__package__).joinpath("published.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)["table-atari"]["lift"]
+    return {
+        (row["weight"], reward): float(row[reward])
+        for row in rows
+        for reward in row
+        if reward != "weight"
+    }

@@ -33,7 +33,7 @@ def score_rows(
     numbers = published(table)
     rows = []
     for column, condition, runs in groups(records, columns, rewards, weights):
-        env = column.env.split("-")[0]
+        env = column.place
         own = scores(runs)
         low, high = report.interval_of_mean(own)
         paper = numbers.get(
@@ -93,7 +93,7 @@ def _wide(rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> list[dic
 
 
 def _is_of(row: dict[str, Any], column: Column) -> bool:
-    return (row["env"], row["agent"]) == (column.env.split("-")[0], column.agent) and (
+    return (row["env"], row["agent"]) == (column.place, column.agent) and (
         row["noise"] in (column.noise, "none")
     )
 

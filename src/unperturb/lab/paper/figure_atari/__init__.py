@@ -1,0 +1,1 @@
+"""Learning curves of PPO: on Pong, and on all games."""
