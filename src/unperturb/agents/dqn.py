@@ -58,6 +58,11 @@ def _taken(values: jax.Array, action: jax.Array) -> jax.Array:
 def dqn(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     """Build DQN; a run of fewer steps than the replay buffer holds gets a smaller one.
 
+    On clean CartPole it scores 188 after 10,000 steps (60 seeds), like Dueling DQN. keras-rl, which
+    the paper used, differs in details that moved this by no more than chance (30 seeds each): at a
+    time limit it looks no further and updates once more, Adam starts after the warm-up and has an
+    epsilon of 1e-7, and the newest transition can't be sampled yet.
+
     Example:
         >>> agent = dqn(Task(features=4, actions=2), steps=10_000)
         >>> agent.init(agent.hyper, jax.random.key(0)).buffer.shape
