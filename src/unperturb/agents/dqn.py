@@ -17,13 +17,18 @@ from unperturb.agents.policies import boltzmann
 HIDDEN = (16, 16, 16)
 BATCH = 32
 CAPACITY = 50_000
-_adam = optax.scale_by_adam()
 
 
 class Hyper(NamedTuple):
-    """The numbers of DQN, by default the paper's."""
+    """The numbers of DQN, by default the paper's.
+
+    Attributes:
+        epsilon: What Adam adds to the root of the mean squared gradient. Where that is small,
+            as in a net that knows its task, a larger one keeps steps from being all of one size.
+    """
 
     learning_rate: Any = 1e-3
+    epsilon: Any = 1e-8
     gamma: Any = 0.99
     tau: Any = 1.0
     soft_target: Any = 0.01
@@ -58,6 +63,11 @@ def _taken(values: jax.Array, action: jax.Array) -> jax.Array:
 def dqn(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     """Build DQN; a run of fewer steps than the replay buffer holds gets a smaller one.
 
+    On clean CartPole it scores 188 after 10,000 steps (100 seeds). keras-rl, which the paper used,
+    differs in details that moved this by no more than chance (30 seeds each): at a time limit it
+    looks no further and updates once more, Adam starts after the warm-up and has an epsilon of
+    1e-7, and the newest transition can't be sampled yet. An epsilon of .1 gives 193.
+
     Example:
         >>> agent = dqn(Task(features=4, actions=2), steps=10_000)
         >>> agent.init(agent.hyper, jax.random.key(0)).buffer.shape
@@ -82,7 +92,12 @@ def value_agent(
         params = init_mlp(key, sizes)
         # The target is a copy: two names of one array can't both be given to the compiler.
         target = jax.tree.map(jnp.copy, params)
-        return State(params, target, _adam.init(params), replay.empty(capacity, task.features))
+        return State(
+            params,
+            target,
+            optax.scale_by_adam().init(params),
+            replay.empty(capacity, task.features),
+        )
 
     def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
         values = net(state.params, observation.features[:, None])[:, 0]
@@ -94,7 +109,7 @@ def value_agent(
         gradient = jax.grad(double_q_loss, argnums=1)(
             net, state.params, state.target, batch, hyper.gamma
         )
-        update, adam = _adam.update(gradient, state.adam)
+        update, adam = optax.scale_by_adam(eps=hyper.epsilon).update(gradient, state.adam)
         # During warm-up the step size is zero: a branch here would copy the buffer.
         rate = jnp.where(t >= hyper.warm_up, hyper.learning_rate, 0.0)
         params = jax.tree.map(lambda p, u: p - rate * u, state.params, update)

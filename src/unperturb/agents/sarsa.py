@@ -13,17 +13,21 @@ from unperturb.agents.networks import Params, init_mlp, mlp
 from unperturb.agents.policies import boltzmann
 
 HIDDEN = (16, 16, 16)
-_adam = optax.scale_by_adam()
 
 
 class Hyper(NamedTuple):
     """The numbers of SARSA, by default the paper's.
 
-    `limit_ends` is 1 where a time limit is learned from as if it ended the episode: what the
-    interface of the paper's time could not tell apart.
+    Attributes:
+        beta2: Adam's memory of squared gradients: it forgets a share 1 - beta2 with each step.
+            Without replay most steps teach little and a rare one, such as a fall, a lot. Above
+            .999 falls are remembered from one to the next, and steps stay small in between.
+        limit_ends: 1 where a time limit is learned from as if it ended the episode: what the
+            interface of the paper's time could not tell apart.
     """
 
     learning_rate: Any = 1e-3
+    beta2: Any = 0.999
     gamma: Any = 0.99
     tau: Any = 1.0
     warm_up: Any = 10
@@ -53,7 +57,7 @@ def sarsa(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
 
     def init(hyper: Hyper, key: Any) -> State:
         params = init_mlp(key, sizes)
-        return State(params, _adam.init(params), jnp.asarray(-1))
+        return State(params, optax.scale_by_adam().init(params), jnp.asarray(-1))
 
     def draw(hyper: Hyper, params: Params, key: Any, features: jax.Array) -> Any:
         values = mlp(params, features[:, None])[:, 0]
@@ -73,7 +77,8 @@ def sarsa(task: Task, steps: int = 0, hyper: Hyper | None = None) -> Agent:
             error: jax.Array = own[transition.action] - wanted
             return error**2
 
-        update, adam = _adam.update(jax.grad(loss)(state.params), state.adam)
+        optimiser = optax.scale_by_adam(b2=hyper.beta2)
+        update, adam = optimiser.update(jax.grad(loss)(state.params), state.adam)
         rate = jnp.where(t >= hyper.warm_up, hyper.learning_rate, 0.0)
         params = jax.tree.map(lambda p, u: p - rate * u, state.params, update)
         ended = transition.terminated | transition.truncated

@@ -46,10 +46,20 @@ CARTPOLE = (
     Column("CartPole-v0", "q-learning", "Q-Learning", 30_000, hyper={"terminal_reward": -20.0}),
     Column("CartPole-v0", "cem", "CEM", 100_000),
     # The paper's Gym did not tell a time limit from an end. For SARSA that matters: on clean
-    # rewards it scores 156 then, and 136 where it looks beyond the limit (20 seeds).
-    Column("CartPole-v0", "sarsa", "SARSA", 50_000, hyper={"limit_ends": 1.0}),
-    Column("CartPole-v0", "dqn", "DQN", 10_000),
-    Column("CartPole-v0", "dueling-dqn", "Dueling DQN", 10_000),
+    # rewards it scores 156 then, and 136 where it looks beyond the limit (20 seeds). And the paper
+    # names Adam, but not all its numbers. With Keras's beta2 = .999 SARSA scores 151 on clean
+    # rewards, with .9999 163 (120 seeds, none of them those on which it was chosen).
+    Column(
+        "CartPole-v0",
+        "sarsa",
+        "SARSA",
+        50_000,
+        hyper={"limit_ends": 1.0, "beta2": 0.9999},
+    ),
+    # Likewise an epsilon of .1: DQN scores 193 on clean rewards and Dueling DQN 194, with the usual
+    # one 188 and 187 (100 such seeds).
+    Column("CartPole-v0", "dqn", "DQN", 10_000, hyper={"epsilon": 0.1}),
+    Column("CartPole-v0", "dueling-dqn", "Dueling DQN", 10_000, hyper={"epsilon": 0.1}),
 )
 _PENDULUM_STEPS, _PENDULUM_SEEDS = 150_000, 6
 
