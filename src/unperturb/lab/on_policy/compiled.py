@@ -65,6 +65,8 @@ class CompiledPPO:
     ) -> None:
         self._plan, self._hyper, self._levels = plan, hyper, levels
         self._cells, self._smooth = cells, smooth
+        self.learner: ppo.Learner | None = None
+        """What the last runs have learned, with an axis for the lanes."""
         self._begin = jax.jit(jax.vmap(partial(_begin, env, net, plan)))
         self._play = jax.jit(
             jax.vmap(partial(_play, env, net, plan), in_axes=(0, 0, 0, None)), donate_argnums=1
@@ -101,7 +103,9 @@ class CompiledPPO:
             for own, row in zip(episodes, ended, strict=True):
                 own.add(row)
             if watch is not None:
-                watch((n + 1) * self._plan.batch, float(np.nanmean([e.score() for e in episodes])))
+                known = [score for own in episodes if not np.isnan(score := own.score())]
+                watch((n + 1) * self._plan.batch, float(np.mean(known)) if known else np.nan)
+        self.learner = learner
         return [
             Outcome(own.returns, own.ends, np.stack(stream.confusion), np.array(stream.estimated))
             for own, stream in zip(episodes, shown, strict=True)
