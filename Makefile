@@ -50,6 +50,7 @@ bench: $(VENV)/.dev .venv-rejax/.done ## benchmarks: accuracy, speed, memory, be
 	$(BIN)/python benchmarks/logs.py
 	$(BIN)/python benchmarks/cartpole.py
 	$(BIN)/python benchmarks/pendulum.py
+	$(BIN)/python benchmarks/atari.py
 
 reproduce: $(VENV)/.lab ## every study that is ready, at paper settings
 	$(BIN)/unperturb reproduce all

@@ -18,14 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from summed import in_two_processes
+from summed import steps_per_second
 from unperturb.lab import report
-from unperturb.lab.grid import one_thread
 
 GAME = "Pong"
 PEER_STEPS = 4096
 OWN_STEPS = 8192
-MINATAR_STEPS = 1 << 19
 
 
 def peer() -> float:
@@ -74,20 +72,14 @@ def own(reward: str) -> tuple[float, float]:
     return (t1 - t0) / (end - start), memory
 
 
-def minatar(lanes: int, seed: int) -> tuple[float, float]:
-    """Time some seeds on Breakout-MinAtar: steps, and when they began and ended."""
-    one_thread()
+def minatar() -> float:
+    """Time eight seeds on Breakout-MinAtar, one process for each core."""
     from unperturb.lab.paper.atari import column
     from unperturb.lab.paper.control import unit_of
-    from unperturb.lab.units import lane_of, trainer_of
 
     true = {"reward": "true", "weight": 0.0, "prior": None}
-    units = [unit_of(column("minatar", "Breakout"), seed + i, true) for i in range(lanes)]
-    trainer = trainer_of(units[0])
-    trainer.run([lane_of(unit) for unit in units], 8192)
-    start = time.perf_counter()
-    trainer.run([lane_of(unit) for unit in units], MINATAR_STEPS)
-    return start, time.perf_counter()
+    game = column("minatar", "Breakout")
+    return steps_per_second([unit_of(game, seed, true) for seed in range(8)])
 
 
 def alone(function: object, *args: object) -> object:
@@ -104,7 +96,7 @@ def main() -> None:
     figures = {reward: alone(own, reward) for reward in ("true", "estimated", "true", "estimated")}
     second = alone(peer)
     base = float(np.mean([first, second]))
-    small = in_two_processes(minatar, 4, MINATAR_STEPS)
+    small = minatar()
     rows = [
         {
             "what": "Stable-Baselines3, Pong",

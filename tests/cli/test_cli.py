@@ -63,7 +63,7 @@ def test_a_number_of_seeds_is_whole_and_positive(seeds, capsys):
 
 
 def fail_with(error, monkeypatch):
-    def run(self, records, seeds=None):
+    def run(self, records, seeds=None, choice=None):
         raise error
 
     monkeypatch.setattr(type(STUDIES["theory"]), "run", run)

@@ -27,12 +27,10 @@ from typing import Any
 from unperturb.errors import DamagedFileError
 from unperturb.lab.records import Records, Settings
 from unperturb.lab.report import write_text
-from unperturb.lab.units import alone, lane_of, noise_matrix, problem_key, trainer_of
+from unperturb.lab.units import lane_of, noise_matrix, problem_key, side_by_side, trainer_of
 
 Batch = list[dict[str, Any]]
 Watch = Callable[[int, float], None]
-WIDTH = 30
-"""The most units of a batch. More are no faster on a CPU, and more would be lost with a batch."""
 _outbox: Any = None
 
 
@@ -41,7 +39,7 @@ def run(
     records: Records,
     label: str,
     jobs: int | None = None,
-    width: int = WIDTH,
+    width: int | None = None,
 ) -> None:
     """Train the units that have no record yet.
 
@@ -60,12 +58,13 @@ def run(
     jobs = min(jobs or _cores(), len(missing))
     plan = _plan_of(wanted, records)
     if not plan.exists():
-        cut = batches(missing, min(width, -(-len(missing) // jobs)))
+        share = -(-len(missing) // jobs)
+        cut = batches(missing, share if width is None else min(width, share))
         records.folder.mkdir(parents=True, exist_ok=True)
         write_text(plan, json.dumps(cut))
     todo = [batch for batch in _read(plan) if records.missing(batch)]
     with _Bar(sum(unit["steps"] for batch in todo for unit in batch), label) as bar:
-        if jobs == 1 or len(todo) == 1:
+        if (jobs == 1 or len(todo) == 1) and not _needs_a_process(todo[0]):
             for batch in todo:
                 train(batch, records, bar.watch_of(batch))
         else:
@@ -104,8 +103,7 @@ def batches(units: Sequence[Settings], width: int) -> list[Batch]:
         groups.setdefault(problem_key(unit), []).append(dict(unit))
     cut = []
     for group in groups.values():
-        # What trains one run after the other is spread over the cores, and recorded one by one.
-        parts = -(-len(group) // (1 if alone(group[0]) else width))
+        parts = -(-len(group) // min(width, side_by_side(group[0])))
         ends = [len(group) * i // parts for i in range(parts + 1)]
         cut += [group[a:b] for a, b in pairwise(ends)][::-1]
     return sorted(cut, key=lambda batch: -len(batch) * batch[0]["steps"])
@@ -123,6 +121,12 @@ def train(batch: Batch, records: Records, watch: Watch | None = None) -> None:
             records.save(unit, **outcome._asdict(), noise=noise_matrix(unit))
     for path in kept:
         path.unlink(missing_ok=True)
+
+
+def _needs_a_process(batch: Batch) -> bool:
+    # XLA's threads can wait for one another for ever where nets of many runs are multiplied side by
+    # side in a loop; one thread can't, and that takes a process of its own.
+    return "play" in batch[0] and side_by_side(batch[0]) > 1
 
 
 def _cores() -> int:

@@ -306,9 +306,19 @@ def agent_of(settings: Settings, env: Any, cells: Cells | None) -> Any:
     return agent._replace(hyper=agent.hyper._replace(**settings["hyper"]))
 
 
-def alone(settings: Settings) -> bool:
-    """Say whether a run is trained by itself: an Atari game takes a core for hours."""
-    return str(settings["env"]).startswith(ATARI)
+def side_by_side(settings: Settings) -> int:
+    """Say how many runs of a problem are trained at once, at the most.
+
+    More are no faster on a CPU, and more would be lost with a batch. PPO keeps what it saw for as
+    long as a rollout; an Atari game takes a core for most of an hour.
+
+    Example:
+        >>> side_by_side({"env": "CartPole-v0", "agent": "dqn"})
+        30
+    """
+    if str(settings["env"]).startswith(ATARI):
+        return 1
+    return 8 if settings["agent"] == PPO else 30
 
 
 def trainer_of(settings: Settings) -> Any:

@@ -136,6 +136,7 @@ class AtariVector:
 
     def __init__(self, name: str, envs: int, frame: int = 84, threads: int = 1) -> None:
         try:
+            from ale_py.roms import get_all_rom_ids
             from ale_py.vector_env import AtariVectorEnv
         except ImportError as error:
             raise MissingExtraError(
@@ -143,24 +144,22 @@ class AtariVector:
                 "Atari games come with it",
                 "pip install 'unperturb[lab]'",
             ) from error
-        game = rom_of(name)
-        try:
-            self._envs = AtariVectorEnv(
-                game,
-                envs,
-                num_threads=threads,
-                img_height=frame,
-                img_width=frame,
-                life_loss_info=True,
-                reward_clipping=False,
-                autoreset_mode=AutoresetMode.SAME_STEP,
-            )
-        except (AssertionError, OSError, RuntimeError) as error:
+        if rom_of(name) not in get_all_rom_ids():
             raise InvalidOptionError(
                 f"there is no Atari game {name!r}",
                 "an id is ALE/ and the name of a game that ale-py has",
                 "pass one such as ALE/Pong-v5 or ALE/MsPacman-v5",
-            ) from error
+            )
+        self._envs = AtariVectorEnv(
+            rom_of(name),
+            envs,
+            num_threads=threads,
+            img_height=frame,
+            img_width=frame,
+            life_loss_info=True,
+            reward_clipping=False,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+        )
         self.observation_space = self._envs.single_observation_space
         self.action_space = self._envs.single_action_space
         self._total = np.zeros(envs)

@@ -68,9 +68,10 @@ class RewardStream:
         while first < len(true):
             last = len(true)
             if lane.corrector is not None:
-                # C is estimated at steps of its own, whatever the length of a rollout.
+                # C is estimated at steps of its own, whatever the length of a rollout, and serves
+                # from that very step on: it goes by itself.
                 wait = min(lane.corrector.until_refresh, true.size)
-                last = min(last, first + -int(-wait // true.shape[1]))
+                last = min(last, first + max(1, -int(-wait // true.shape[1]) - 1))
             part = slice(first, last)
             given[part] = self._part(seen[part], observations, actions, part).reshape(
                 last - first, -1
