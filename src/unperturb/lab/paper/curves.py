@@ -10,7 +10,7 @@ import numpy as np
 
 from unperturb.lab import report
 from unperturb.lab.paper.control import Column
-from unperturb.lab.paper.reading import Group, curve, groups, say
+from unperturb.lab.paper.reading import Group, curve, effort, groups, say
 from unperturb.lab.records import Records
 from unperturb.lab.units import Reward
 
@@ -29,10 +29,13 @@ def write_curves(
     """Write STEM.csv (every curve), .md (what it shows), .png and .svg."""
     found = groups(records, columns, rewards, weights)
     seeds = max(len(runs) for _, _, runs in found)
+    many = "one seed" if seeds == 1 else f"{seeds} seeds"
     note = (
-        f"The mean score of the last 10 episodes against steps, mean over {seeds} seeds with the "
+        f"The mean score of the last 10 episodes against steps, mean over {many} with the "
         "10th to 90th percentile. Dashed: with the stated assumption prior=reverse."
     )
+    took = effort(run for _, _, runs in found for run in runs)
+    note = f"{note} {took}".strip()
     last = [
         {
             "agent": column.title,

@@ -73,3 +73,19 @@ def say(condition: dict[str, Any]) -> str:
     """
     prior = f", prior={condition['prior']}" if condition["prior"] else ""
     return f"{condition['reward']}{prior}"
+
+
+def effort(runs: Iterable[Record]) -> str:
+    """Say what runs took that kept their time, and on what machine.
+
+    Example:
+        >>> arrays = {"seconds": np.array(1800.0), "machine": np.array("cpu (x86_64)")}
+        >>> effort([Record({}, arrays)] * 4)
+        '4 runs took 2.0 hours in all, on cpu (x86_64).'
+    """
+    timed = [run.arrays for run in runs if "seconds" in run.arrays]
+    if not timed:
+        return ""
+    hours = sum(float(arrays["seconds"]) for arrays in timed) / 3600
+    machines = sorted({str(arrays["machine"]) for arrays in timed})
+    return f"{len(timed)} runs took {hours:.1f} hours in all, on {' and '.join(machines)}."
