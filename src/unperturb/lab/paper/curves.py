@@ -15,6 +15,8 @@ from unperturb.lab.records import Records
 from unperturb.lab.units import Reward
 
 POINTS = 100
+_NARROW = 4.5
+"""The least width of a figure, in inches; its legend needs it."""
 _DASH = {None: "-", "reverse": "--"}
 
 
@@ -52,7 +54,7 @@ def write_curves(
         report.write_text(f"{stem}.md", f"{text}{report.as_markdown(last)}\n"),
         *report.write_figure(
             stem,
-            (2.5 * len(columns), 2.1 * len(weights) + 0.6),
+            (max(2.5 * len(columns), _NARROW), 2.1 * len(weights) + 0.6),
             lambda figure: _draw(figure, found, columns, weights),
         ),
     ]
@@ -111,17 +113,25 @@ def _draw(
     for i, weight in enumerate(weights):
         panels[i, 0].set_ylabel(f"score, ω = {weight:g}")
         for axes in panels[i]:
-            axes.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
+            axes.xaxis.set_major_formatter(_short)
     labelled = {
         label: handle
         for axes in panels.flat
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
+    many = int(figure.get_figwidth() / 1.5)
     figure.legend(
-        labelled.values(), labelled.keys(), loc="outside lower center", ncols=len(labelled)
+        labelled.values(),
+        labelled.keys(),
+        loc="outside lower center",
+        ncols=min(len(labelled), many),
     )
 
 
 def _title(column: Column, columns: Sequence[Column]) -> str:
     alike = len({other.noise for other in columns}) == 1
     return column.title if alike else f"{column.title} ({column.noise})"
+
+
+def _short(steps: float, _: int) -> str:
+    return f"{steps / 1e6:g}M" if steps >= 1e6 else f"{steps / 1e3:g}k" if steps else "0"
