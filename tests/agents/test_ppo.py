@@ -12,7 +12,10 @@ import pytest
 from unperturb import RewardLevels
 from unperturb.agents import ppo
 from unperturb.agents.actor_critic import NATURE, SMALL, actor_critic, is_frame
+from unperturb.errors import InvalidOptionError
+from unperturb.lab.envs.compiled import CompiledEnv, Moved
 from unperturb.lab.on_policy.compiled import CompiledPPO
+from unperturb.lab.training import Lane
 
 LEVELS = RewardLevels([0.0, 1.0])
 WEIGHT = 0.15
@@ -130,6 +133,36 @@ def test_small_grids_are_no_frames():
     assert not is_frame(gym.spaces.Box(0, 1, (84, 84, 4), np.float32))
 
 
+@pytest.mark.parametrize(
+    ("observations", "actions", "message"),
+    [
+        (gym.spaces.Tuple([gym.spaces.Discrete(2)] * 2), gym.spaces.Discrete(2), "observation"),
+        (gym.spaces.Discrete(2), gym.spaces.MultiDiscrete([2, 3]), "action space is MultiDisc"),
+    ],
+)
+def test_spaces_that_no_net_fits_are_refused(observations, actions, message):
+    with pytest.raises(InvalidOptionError, match=message):
+        actor_critic(observations, actions)
+
+
+def test_choices_may_begin_anywhere():
+    net = actor_critic(gym.spaces.Discrete(3, start=1), gym.spaces.Discrete(2, start=5))
+    zero = actor_critic(gym.spaces.Discrete(3), gym.spaces.Discrete(2))
+    params, seen = net.init(jax.random.key(0)), np.array([1, 2, 3])
+    heads, value = net.apply(params, seen)
+    np.testing.assert_array_equal(value, zero.apply(params, seen - 1)[1])
+    drawn = net.draw(jax.random.key(1), jnp.zeros((100, 2)))
+    assert set(drawn.tolist()) == {5, 6}
+    np.testing.assert_array_equal(
+        net.log_prob(heads, np.array([5, 6, 6])), zero.log_prob(heads, np.array([0, 1, 1]))
+    )
+
+
+def test_a_batch_is_cut_into_equal_parts():
+    with pytest.raises(InvalidOptionError, match="4 minibatches of 15 transitions"):
+        ppo.shuffled(ppo.Plan(envs=3, steps=5, minibatches=4), jax.random.key(0))
+
+
 def test_densities_are_those_of_numpy():
     net = actor_critic(gym.spaces.Box(-1, 1, (2,)), gym.spaces.Box(-1.0, 1.0, (3,)))
     mean, log_std, x = np.random.default_rng(0).normal(size=(3, 5, 3))
@@ -170,6 +203,26 @@ def test_the_right_action_is_found_in_each_room(reward):
     own = chance[probes.REWARDS.index(reward)]
     assert (own[:, 4] > 0.95).all()
     assert (own[:, 5] < 0.05).all()
+
+
+def test_compiled_environments_get_actions_of_their_space():
+    """This one costs a tenth of the square of the action, so .1 at most."""
+    space = gym.spaces.Box(-1.0, 1.0, (1,))
+
+    def step(key, state, action):
+        pays = -0.1 * jnp.squeeze(action) ** 2
+        cut = jnp.ones((), bool)
+        return Moved(jnp.zeros(1), state, pays, ~cut, cut)
+
+    def reset(key):
+        return jnp.zeros(1), jnp.zeros(())
+
+    env = CompiledEnv("square", reset, step, jnp.ravel, space, space)
+    levels = RewardLevels.uniform(-10, 0, 2, value="middle")
+    net = actor_critic(env.observation_space, env.action_space)
+    trainer = CompiledPPO(env, net, ppo.Plan(envs=4, steps=32), HYPER, levels)
+    (outcome,) = trainer.run([Lane(0, np.eye(2), raw=True)], 128)
+    assert outcome.returns.min() == pytest.approx(-0.1)
 
 
 def test_points_are_found_where_actions_are_numbers():

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from unperturb.agents.convolution import Layer, after, convolve
+from unperturb.errors import InvalidOptionError
 
 _FRAME = 36
 """The least side, in pixels, of what is taken for a frame: what the Nature net needs."""
@@ -80,15 +81,26 @@ def actor_critic(
         >>> heads.shape, values.shape, net.draw(jax.random.key(1), heads).shape
         ((3, 2), (3,), (3,))
     """
+    if not isinstance(observations, gym.spaces.Box | gym.spaces.Discrete | gym.spaces.MultiBinary):
+        raise _misfit("observation", observations, "Box, Discrete or MultiBinary")
+    if not isinstance(actions, gym.spaces.Box | gym.spaces.Discrete):
+        raise _misfit("action", actions, "Box or Discrete")
     discrete = isinstance(actions, gym.spaces.Discrete)
-    outputs = int(actions.n) if discrete else math.prod(actions.shape or ())  # type: ignore[attr-defined]
+    outputs = int(actions.n) if discrete else math.prod(actions.shape or ())  # type: ignore[union-attr]
     init, apply = (
         _seeing(tuple(observations.shape or ()), outputs, vision)
         if is_frame(observations)
         else _feeling(observations, outputs)
     )
     if discrete:
-        return ActorCritic(init, apply, _draw_choice, _log_prob_choice, _entropy_choice)
+        first = int(actions.start)  # type: ignore[union-attr]
+        return ActorCritic(
+            init,
+            apply,
+            lambda key, logits: _draw_choice(key, logits) + first,
+            lambda logits, chosen: _log_prob_choice(logits, chosen - first),
+            _entropy_choice,
+        )
 
     def init_gaussian(key: Any) -> Any:
         return init(key), jnp.zeros(outputs)
@@ -99,6 +111,14 @@ def actor_critic(
 
     return ActorCritic(
         init_gaussian, apply_gaussian, _draw_gaussian, _log_prob_gaussian, _entropy_gaussian
+    )
+
+
+def _misfit(what: str, space: gym.Space[Any], fitting: str) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"the {what} space is {space}",
+        f"a policy and a value are built for {fitting}",
+        "flatten it with a wrapper of Gymnasium, or take another environment",
     )
 
 
@@ -144,7 +164,9 @@ def _seeing(shape: tuple[int, ...], outputs: int, vision: Vision) -> Any:
 
 def _feeling(space: gym.Space[Any], outputs: int) -> Any:
     width = int(gym.spaces.flatdim(space))
-    choices = int(space.n) if isinstance(space, gym.spaces.Discrete) else None
+    choices, first = (
+        (int(space.n), int(space.start)) if isinstance(space, gym.spaces.Discrete) else (None, 0)
+    )
 
     def init(key: Any) -> Any:
         policy, value = jax.random.split(key)
@@ -155,7 +177,7 @@ def _feeling(space: gym.Space[Any], outputs: int) -> Any:
     def apply(params: Any, x: Any) -> tuple[Any, Any]:
         x = jnp.asarray(x)
         if choices is not None:
-            x = jax.nn.one_hot(x.reshape(len(x)), choices)
+            x = jax.nn.one_hot(x.reshape(len(x)) - first, choices)
         x = x.reshape(len(x), width).astype(jnp.float32)
         return _through(params[0], x), _through(params[1], x)[:, 0]
 

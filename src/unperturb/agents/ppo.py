@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from unperturb.agents.actor_critic import ActorCritic
 from unperturb.agents.optimiser import Moments, adam, clipped, no_moments
+from unperturb.errors import InvalidOptionError
 
 _EPSILON = 1e-5
 
@@ -174,6 +175,12 @@ def shuffled(plan: Plan, key: Any) -> jax.Array:
         >>> shuffled(Plan(envs=2, steps=8, minibatches=4, epochs=3), jax.random.key(0)).shape
         (12, 4)
     """
+    if plan.batch % plan.minibatches:
+        raise InvalidOptionError(
+            f"{plan.minibatches} minibatches of {plan.batch} transitions",
+            "a pass is cut into parts of one size",
+            "choose minibatches that divide envs x steps",
+        )
     orders = jax.vmap(lambda own: jax.random.permutation(own, plan.batch))(
         jax.random.split(key, plan.epochs)
     )

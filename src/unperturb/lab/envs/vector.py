@@ -93,14 +93,9 @@ class GymVector:
     def step(self, actions: np.ndarray) -> Stepped:
         """Take one step in each."""
         space = self.action_space
-        if isinstance(space, gym.spaces.Discrete):
-            actions = np.asarray(actions) + space.start
-        else:
-            actions = np.clip(
-                np.asarray(actions).reshape(-1, *(space.shape or ())),
-                space.low,  # type: ignore[attr-defined]
-                space.high,  # type: ignore[attr-defined]
-            )
+        if isinstance(space, gym.spaces.Box):
+            actions = np.asarray(actions).reshape(-1, *space.shape)
+            actions = np.clip(actions, space.low, space.high)
         observation, reward, terminated, truncated, infos = self._envs.step(actions)
         self._total += reward
         ended = terminated | truncated

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -140,7 +141,7 @@ def _play(
         heads, value = net.apply(params, seats.observation)
         action = net.draw(jax.random.fold_in(agent, t), heads)
         step_keys = jax.random.split(jax.random.fold_in(world, t), plan.envs)
-        moved = jax.vmap(env.step)(step_keys, seats.state, action)
+        moved = jax.vmap(env.step)(step_keys, seats.state, _inside(env.action_space, action))
         ended = moved.terminated | moved.truncated
         total = seats.total + moved.reward
         episode = seats.episode + ended
@@ -166,6 +167,13 @@ def _play(
 
     following, played = jax.lax.scan(one, seats, jnp.arange(plan.steps))
     return following, played
+
+
+def _inside(space: gym.Space[Any], actions: Any) -> Any:
+    # What a Gaussian draws may lie outside; not every environment of gymnax clips it.
+    if not isinstance(space, gym.spaces.Box):
+        return actions
+    return jnp.clip(actions.reshape(-1, *space.shape), space.low, space.high)
 
 
 def _learn(
