@@ -77,6 +77,19 @@ def test_a_window_gives_means_of_a_cell():
     assert given[5:].std() < seen[5:].std() / 1.5
 
 
+def test_windows_of_runs_side_by_side_do_not_mix():
+    cells = up.Cells.adjacent(batch=32, memory=16, envs=4)
+    true = rewards((64, 4))
+    first, beside = stream(cells, smooth=100), stream(cells, smooth=100)
+    given = []
+    for part in np.split(true, [20]):
+        given.append(first.show(part, part, part))
+        beside.show(part, part, part)
+    alone = stream(cells, smooth=100)
+    expected = [alone.show(part, part, part) for part in np.split(true, [20])]
+    np.testing.assert_array_equal(np.concatenate(given), np.concatenate(expected))
+
+
 def test_a_reward_that_is_no_level_is_refused():
     with pytest.raises(UnknownRewardError, match=r"0\.5"):
         stream().show(np.full((2, 2), 0.5), NOTHING, NOTHING)

@@ -18,7 +18,8 @@ from unperturb.levels import RewardLevels
 class RewardStream:
     """Shows a run its rewards through the noise and, where the lane says so, corrected.
 
-    Rollouts are (steps, envs); whatever is counted is counted step by step, as it was played.
+    Rollouts are (steps, envs), counted in the order in which they were played. What is given for a
+    cell, a mean or a posterior, rests on all its rewards of the same rollout, later ones too.
 
     Args:
         levels: The reward levels.
@@ -38,7 +39,8 @@ class RewardStream:
         self, levels: RewardLevels, cells: Cells | None, lane: Lane, smooth: int | None = None
     ) -> None:
         self._levels, self._lane = levels, lane
-        self._cells = cells
+        # The adjacency queue moves with what it is shown: each run has one of its own.
+        self._cells = None if cells is None else Cells.from_config(cells.config())
         self._noise = ConfusionMatrix(lane.noise)
         # A stream of its own, apart from those of the environments and the agent.
         self._rng = np.random.default_rng([lane.seed, 1])
