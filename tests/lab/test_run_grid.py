@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -64,6 +65,15 @@ def test_what_is_there_is_not_trained_again(whole, tmp_path, monkeypatch):
     assert contents(records) == contents(whole)
     grid.run(units(), records, "again", jobs=1)
     assert len(trained) == 4
+
+
+def test_a_record_deleted_after_the_plan_was_made_is_trained(whole, tmp_path):
+    records, wanted = Records(tmp_path), units()
+    grid.run(wanted[1:], records, "most", jobs=1)
+    # Killed between the last record and the removal of the plan, which had no need of the first.
+    grid._plan_of(wanted, records).write_text(json.dumps([wanted[1:]]))
+    grid.run(wanted, records, "all", jobs=1)
+    assert contents(records) == contents(whole)
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,14 @@ def run(
     """
     wanted = [dict(unit) for unit in units]
     missing = records.missing(wanted)
+    for unit in wanted:
+        if unit not in missing:  # killed between its record and the end of its checkpoint
+            records.unfinished(unit).unlink(missing_ok=True)
     if not missing:
         return
     jobs = min(jobs or _cores(), len(missing))
     plan = _plan_of(wanted, records)
-    if not plan.exists():
+    if not (plan.exists() and _covers(plan, missing)):
         share = -(-len(missing) // jobs)
         cut = batches(missing, share if width is None else min(width, share))
         records.folder.mkdir(parents=True, exist_ok=True)
@@ -75,6 +78,12 @@ def run(
 def _plan_of(wanted: list[dict[str, Any]], records: Records) -> Path:
     text = json.dumps(wanted, sort_keys=True)
     return records.folder / f"plan-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
+def _covers(plan: Path, missing: Sequence[Settings]) -> bool:
+    # A record may have been deleted since the plan was made.
+    planned = {json.dumps(unit, sort_keys=True) for batch in _read(plan) for unit in batch}
+    return all(json.dumps(unit, sort_keys=True) in planned for unit in missing)
 
 
 def _read(plan: Path) -> list[Batch]:
@@ -208,6 +217,8 @@ def _begin_process(outbox: Any) -> None:
     global _outbox
     _outbox = outbox
     one_thread()
+    # On a GPU each process would take three quarters of its memory for itself.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     # Ctrl-C reaches every process of the terminal; the first one stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -76,6 +76,13 @@ def test_a_damaged_checkpoint_is_one_clear_error(tmp_path, often):
         trainer().run([lane()], 128, keep=[path])
 
 
+def test_a_checkpoint_that_lacks_something_is_one_clear_error(tmp_path):
+    path = tmp_path / "run.npz"
+    np.savez(path, n=np.array(1))
+    with pytest.raises(DamagedFileError, match="holds no seconds"):
+        trainer().run([lane()], 128, keep=[path])
+
+
 def test_a_checkpoint_of_another_net_is_refused():
     with pytest.raises(DamagedFileError, match=r"\(3,\).*\(2,\)"):
         restored([np.zeros(2)], leaves([np.zeros(3)], "net"), "net")
@@ -96,6 +103,17 @@ def test_the_grid_resumes_and_tidies_up(tmp_path, often, monkeypatch):
     assert record.arrays["resumed"] == 1
     assert record.arrays["seconds"] > 0
     np.testing.assert_allclose(record.arrays["noise"], up.confusion.symmetric(3, 0.3).matrix)
+
+
+def test_what_is_left_of_a_finished_run_is_removed(tmp_path):
+    wanted = unit("FrozenLake-v1", "ppo", 8, 0, levels=up.RewardLevels([0.0, 1.0]))
+    records = Records(tmp_path)
+    records.save(wanted, returns=np.zeros(1))
+    left = records.unfinished(wanted)
+    left.parent.mkdir()
+    left.touch()
+    grid.run([wanted], records, "one")
+    assert not left.exists()
 
 
 def test_episodes_come_in_the_order_of_their_ends():

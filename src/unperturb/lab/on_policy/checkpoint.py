@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,11 @@ class Checkpoint:
         self._path, self._every = path, every
         self._last = time.monotonic()
 
-    def load(self) -> Mapping[str, np.ndarray] | None:
-        """Read it; None where there is none."""
+    def load(self, needs: Sequence[str] = ()) -> Mapping[str, np.ndarray] | None:
+        """Read it; None where there is none. A file that lacks a name in `needs` is an error."""
         if self._path is None or not self._path.exists():
             return None
-        return _store.load_arrays(self._path, needs=())
+        return _store.load_arrays(self._path, needs)
 
     def offer(self, state: Any) -> None:
         """Call `state` for what to keep, if it is time."""

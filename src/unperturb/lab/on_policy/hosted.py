@@ -146,7 +146,7 @@ class _Sitting:
         self._episodes = Episodes()
         self._n = self._resumed = 0
         self._seconds = 0.0
-        state = kept.load()
+        state = kept.load(list(self._state()))
         if state is not None:
             self._take(state)
         self.envs = trainer._build()
