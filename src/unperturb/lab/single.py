@@ -13,6 +13,7 @@ from unperturb.cells import Cells
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators.beliefs import Prior
 from unperturb.lab import grid
+from unperturb.lab.envs.vector import ATARI
 from unperturb.lab.on_policy.presets import play_preset
 from unperturb.lab.paper.control import CARTPOLE, PENDULUM
 from unperturb.lab.records import Records
@@ -55,6 +56,10 @@ def units_of(
     if agent not in STEPS:
         raise InvalidOptionError(
             f"agent {agent!r} is not known", f"the agents are {', '.join(STEPS)}", "pass one"
+        )
+    if agent != PPO and env.startswith(ATARI):
+        raise InvalidOptionError(
+            f"agent {agent!r} for {env}", f"Atari games are played by {PPO}", f"pass {PPO}"
         )
     settled = play_preset(env, play) if agent == PPO else None
     if settled is None and play is not None:

@@ -38,8 +38,11 @@ THREADS = 2
 SMOOTH = 100
 """The paper's variance reduction: the mean of the last so many rewards of the same (s, a)."""
 _PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth", "play")
-_SIGNED = ("ALE/Pong-v5",)
-"""Games in which a point can be lost."""
+_SIGNED = (
+    *("Boxing", "DoubleDunk", "FishingDerby", "IceHockey", "JourneyEscape", "Pong", "PrivateEye"),
+    *("Skiing", "Surround", "Tennis"),
+)
+"""Atari games in which a point can be lost."""
 
 
 class Preset(NamedTuple):
@@ -71,7 +74,8 @@ def preset(env: str, agent: str | None = None) -> Preset | None:
         RewardLevels([-1, 0, 1])
     """
     if agent == PPO and (env.startswith(ATARI) or env.endswith(MINATAR)):
-        levels = RewardLevels([-1.0, 0.0, 1.0] if env in _SIGNED else [0.0, 1.0])
+        signed = env.removeprefix(ATARI).split("-")[0] in _SIGNED
+        levels = RewardLevels([-1.0, 0.0, 1.0] if signed else [0.0, 1.0])
         return Preset(levels, Cells.adjacent(batch=32, memory=1000), "symmetric")
     if env in ("CartPole-v0", "CartPole-v1"):
         return Preset(RewardLevels([-1.0, 1.0]), Cells.cartpole(), "binary")

@@ -1,8 +1,10 @@
 import json
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
+from unperturb import Cells, RewardCorrector
 from unperturb.agents import ppo
 from unperturb.agents.actor_critic import actor_critic
 from unperturb.cli import main
@@ -58,7 +60,41 @@ def test_presets_fit_environments():
 def test_levels_of_games():
     assert preset("ALE/Pong-v5", "ppo").levels.values.tolist() == [-1, 0, 1]
     assert preset("ALE/Alien-v5", "ppo").levels.values.tolist() == [0, 1]
+    assert preset("ALE/Boxing-v5", "ppo").levels.values.tolist() == [-1, 0, 1]
     assert preset("ALE/Alien-v5", "dqn") is None
+
+
+def test_actions_that_begin_at_one_meet_their_cells():
+    class Doors(gym.Env):
+        observation_space = gym.spaces.Discrete(2, start=5)
+        action_space = gym.spaces.Discrete(3, start=1)
+
+        def reset(self, seed=None, options=None):
+            super().reset(seed=seed)
+            return 5, {}
+
+        def step(self, action):
+            assert self.action_space.contains(action)
+            return 6, float(action == 3), True, False, {}
+
+    levels, cells = RewardLevels([0.0, 1.0]), Cells.of(Doors())
+    net = actor_critic(Doors.observation_space, Doors.action_space)
+    lane = Lane(0, np.eye(2), corrector=RewardCorrector(levels, cells))
+    gym.register("Doors-v0", Doors)
+    try:
+        trainer = HostedPPO(
+            lambda: vector("Doors-v0", 4), net, ppo.Plan(4, 32), ppo.Hyper(), levels, cells
+        )
+        (outcome,) = trainer.run([lane], 128)
+    finally:
+        del gym.registry["Doors-v0"]
+    assert outcome.returns.size == 128
+    assert 0 < outcome.returns.mean() < 1
+
+
+def test_atari_needs_ppo(capsys):
+    assert main(["run", "ALE/Pong-v5", "dqn"]) == 2
+    assert "Atari games are played by ppo" in capsys.readouterr().err
 
 
 def test_units_say_how_many_environments_take_turns():
