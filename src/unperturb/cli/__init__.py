@@ -32,8 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; give its exit status: 0, 2 for a mistake, 130 when interrupted."""
     parser = _parser()
     args = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
-    # Everything here is sized for a CPU, where small loops run faster; the user may overrule.
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    # All but the paper's preset is sized for a CPU, where small loops run faster; the user may
+    # overrule.
+    if getattr(args, "preset", None) != "paper":
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
         status: int = args.run(args)
     except UnperturbError as error:

@@ -39,6 +39,8 @@ def _time(study: Study) -> str:
         return "not yet"
     if study.minutes is None:
         return "not timed"
+    if study.minutes > 90:
+        return f"{study.minutes / 60:.2g} h"
     if study.minutes < 1:
         return f"{study.minutes * 60:.0f} s"
     return f"{study.minutes:.2g} min"

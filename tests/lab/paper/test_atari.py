@@ -1,12 +1,15 @@
 import csv
+import os
 
 import numpy as np
 import pytest
 
 from unperturb.cli import main
 from unperturb.errors import InvalidOptionError
+from unperturb.lab.paper import find
 from unperturb.lab.paper.atari import GAMES, Choice, games_of
 from unperturb.lab.paper.figure_atari import sweep as figure
+from unperturb.lab.paper.table_atari import analysis
 from unperturb.lab.paper.table_atari import sweep as table
 from unperturb.lab.records import Records
 
@@ -59,9 +62,7 @@ def test_the_papers_numbers_stand_beside_atari_games(tmp_path):
     choice = Choice("small", ("Alien",), (0.3,))
     records = Records(tmp_path / "records")
     fill(records, table.wanted(1, choice))
-    from unperturb.lab.paper.table_atari.analysis import write
-
-    paths = write(records, tmp_path, choice)
+    paths = analysis.write(records, tmp_path, choice)
     assert paths[0].name == "table-atari-small.csv"
     rows = list(csv.DictReader(paths[0].read_text().splitlines()))
     paper = {row["reward"]: row["paper"] for row in rows}
@@ -72,6 +73,7 @@ def test_the_papers_numbers_stand_beside_atari_games(tmp_path):
     ("options", "message"),
     [
         (["table-atari", "--games=Pong"], "Pong at preset 'minatar'"),
+        (["figure-pong", "--games=Alien"], "Alien at preset 'small'"),
         (["figure-pong", "--preset=minatar"], "preset 'minatar' for figure-pong"),
         (["table-vrt", "--games=Pong"], "--games for table-vrt"),
     ],
@@ -79,6 +81,32 @@ def test_the_papers_numbers_stand_beside_atari_games(tmp_path):
 def test_mistakes_are_named(tmp_path, capsys, options, message):
     assert main(["reproduce", *options, f"--out={tmp_path}"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_game_is_run_once_however_often_it_is_named():
+    assert games_of("minatar", ("Breakout", "Breakout"), GAMES) == ("Breakout",)
+
+
+def test_legends_name_the_lines_of_whatever_was_run(tmp_path):
+    records = Records(tmp_path / "records")
+    fill(records, table.wanted(1, Choice(games=("Freeway",), weights=(0.3,))))
+    paths = analysis.write(records, tmp_path, Choice())
+    (picture,) = (path for path in paths if path.suffix == ".svg")
+    assert "noisy" in picture.read_text()
+
+
+def test_all_leaves_out_what_takes_a_night():
+    studies = find(["all"])
+    assert "figure-pong" not in studies
+    assert "table-atari" in studies
+
+
+@pytest.mark.parametrize(("preset", "platforms"), [("paper", None), ("small", "cpu")])
+def test_the_papers_preset_uses_a_gpu_where_there_is_one(monkeypatch, tmp_path, preset, platforms):
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert main(["reproduce", "table-atari", f"--preset={preset}", "--games=None"]) == 2
+    assert os.environ.get("JAX_PLATFORMS") == platforms
 
 
 def test_an_unknown_preset_is_named():

@@ -109,6 +109,7 @@ STUDIES: dict[str, Study] = {
     "figure-pong": Study(
         "Learning curves on Pong",
         "PPO on Pong with small frames; --preset paper: with the paper's",
+        minutes=220,  # 11 runs of 40 minutes, two at a time
         package=f"{_HERE}.figure_atari",
         full=False,
         presets=("small", "paper"),

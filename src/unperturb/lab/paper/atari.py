@@ -15,7 +15,7 @@ GAMES = ("AirRaid", "Alien", "Carnival", "MsPacman", "Pong", "Phoenix", "Seaques
 TABLE_GAMES = ("Alien", "Carnival", "Phoenix", "MsPacman", "Seaquest")
 """The five of Table 2."""
 SMALL_GAMES = ("Asterix", "Breakout", "Freeway", "SpaceInvaders")
-"""Those of MinAtar that gymnax has."""
+"""Those of MinAtar whose rewards are 0 and 1."""
 _SEEDS = {"paper": 3, "small": 1, "minatar": 5}
 _IDS = {"paper": "ALE/{}-v5", "small": "ALE/{}-v5", "minatar": "{}-MinAtar"}
 
@@ -57,7 +57,7 @@ def games_of(preset: str, games: Sequence[str] | None, among: Sequence[str]) -> 
             f"this study has {', '.join(fitting)} there",
             "pass some of these",
         )
-    return tuple(games or fitting)
+    return tuple(dict.fromkeys(games or fitting))
 
 
 def column(preset: str, game: str, noise: str = "symmetric") -> Column:

@@ -130,5 +130,12 @@ def _draw(figure: Any, rows: Sequence[dict[str, Any]], columns: Sequence[Column]
                 axes.plot(*zip(*printed, strict=True), "x", color=colour, markersize=6)
         axes.set(title=column.title, xlabel="weight of the noise")
     panels[0].set_ylabel("score (x: the paper's)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    # A column that was not run has no line to name.
+    labelled = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        labelled.values(), labelled.keys(), loc="outside lower center", ncols=len(labelled)
+    )

@@ -28,7 +28,7 @@ def default(full: bool) -> str:
 def columns(choice: Choice, full: bool) -> list[Column]:
     """Give a column for each game and noise."""
     preset = choice.preset or default(full)
-    games = games_of(preset, choice.games, GAMES) if full else (_PONG,)
+    games = games_of(preset, choice.games, GAMES if full else (_PONG,))
     return [
         column(preset, game, noise)
         for game in games
