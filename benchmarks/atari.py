@@ -93,7 +93,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"))
     args = parser.parse_args()
     first = alone(peer)
-    figures = {reward: alone(own, reward) for reward in ("true", "estimated", "true", "estimated")}
+    figures = [
+        (reward, alone(own, reward)) for reward in ("true", "estimated", "true", "estimated")
+    ]
     second = alone(peer)
     base = float(np.mean([first, second]))
     small = minatar()
@@ -106,7 +108,7 @@ def main() -> None:
             "GB": None,
         }
     ]
-    for reward, (speed, memory) in figures.items():
+    for reward, (speed, memory) in figures:
         rows.append(
             {
                 "what": f"ours, Pong, {reward}",
