@@ -70,7 +70,8 @@ def units_of(
     cells = None
     if known is not None:
         levels, noise = levels or known.levels, noise or known.noise
-        cells = known.cells if bins is None else None
+        if bins is None:
+            cells = known.cells_for(reward)
     if levels is None or cells is None:
         spaces, played = _play(env)
         levels = levels or _levels_from(played.rewards, env)

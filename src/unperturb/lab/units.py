@@ -62,6 +62,10 @@ class Preset(NamedTuple):
     by_step: bool = False
     pooled: Cells | None = None
 
+    def cells_for(self, reward: Reward) -> Cells:
+        """Give the cells that an agent's reward is counted in."""
+        return self.pooled if reward == "posterior" and self.pooled is not None else self.cells
+
 
 @lru_cache
 def preset(env: str, agent: str | None = None) -> Preset | None:
@@ -75,7 +79,10 @@ def preset(env: str, agent: str | None = None) -> Preset | None:
     """
     if agent == PPO and (env.startswith(ATARI) or env.endswith(MINATAR)):
         signed = env.removeprefix(ATARI).split("-")[0] in _SIGNED
-        levels = RewardLevels([-1.0, 0.0, 1.0] if signed else [0.0, 1.0])
+        values = np.arange(-1.0, 2.0) if signed else np.arange(2.0)
+        if env == "Seaquest-MinAtar":  # which pays for every diver at once
+            values = np.arange(11.0)
+        levels = RewardLevels(values)
         return Preset(levels, Cells.adjacent(batch=32, memory=1000), "symmetric")
     if env in ("CartPole-v0", "CartPole-v1"):
         return Preset(RewardLevels([-1.0, 1.0]), Cells.cartpole(), "binary")
@@ -124,7 +131,7 @@ def unit(
         )
     levels = levels or (known.levels if known else None)
     if cells is None and known is not None:
-        cells = (known.pooled if reward == "posterior" else None) or known.cells
+        cells = known.cells_for(reward)
     assert levels is not None
     if agent == PPO:
         play = play or play_preset(env).play
