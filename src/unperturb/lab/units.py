@@ -75,7 +75,7 @@ def preset(env: str, agent: str | None = None) -> Preset | None:
         >>> preset("CartPole-v0").noise
         'binary'
         >>> preset("ALE/Pong-v5", "ppo").levels
-        RewardLevels([-1, 0, 1])
+        RewardLevels([-1.0, 0.0, 1.0])
     """
     if agent == PPO and (env.startswith(ATARI) or env.endswith(MINATAR)):
         signed = env.removeprefix(ATARI).split("-")[0] in _SIGNED
