@@ -5,11 +5,14 @@ import pytest
 
 from unperturb.errors import InvalidOptionError
 from unperturb.lab.units import (
+    PROTOCOL,
+    PROTOCOLS,
     condition_key,
     corrector_of,
     episode_scores,
     lane_of,
     noise_matrix,
+    preset,
     problem_key,
     score,
     trainer_of,
@@ -97,3 +100,15 @@ def test_what_can_not_be_is_refused():
         )
     with pytest.raises(InvalidOptionError, match="agent 'ddpg' for the action space Discrete"):
         trainer_of(unit("CartPole-v0", "ddpg", 100, 0))
+
+
+def test_a_posterior_on_pendulum_counts_over_states_alone():
+    known = preset("Pendulum-v1")
+    assert (known.pooled.n, known.cells.n) == (16_000, 320_000)
+    seen = np.array([[0.3, -0.4, 1.0]])
+    assert known.pooled.index(seen) == known.cells.index(seen, np.array([[-2.0]])) // 20
+
+
+def test_agents_have_protocols_of_their_own():
+    assert cartpole()["protocol"] == PROTOCOL
+    assert unit("Pendulum-v1", "ddpg", 100, 0)["protocol"] == PROTOCOLS["ddpg"] > PROTOCOL

@@ -84,15 +84,25 @@ class Outcome(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A lane inside the loop."""
+    """A lane inside the loop; `fresh` is where its next episode begins."""
 
     env: Any
     observation: Any
+    fresh: Any
     agent: Any
     window: Window | None
     total: Any
     episode: Any
     stray: Any
+
+
+class _Chance(NamedTuple):
+    """The random numbers of a step."""
+
+    act: Any
+    learn: Any
+    env: Any
+    noise: Any
 
 
 class _Trace(NamedTuple):
@@ -136,8 +146,9 @@ class Trainer:
         self.problem = problem
         coded = None if problem.cells is None else compiled_cells(problem.cells)
         self._start = jax.jit(jax.vmap(partial(_begin, problem, coded), in_axes=(None, 0)))
-        every = jax.vmap(partial(_step, problem, coded), in_axes=(None, None, 0, 0, 0))
-        self._advance = jax.jit(partial(_advance, every), donate_argnums=0)
+        self._advance = jax.jit(partial(_advance, problem, coded), donate_argnums=0)
+        recall = problem.agent.recall
+        self._recall = None if recall is None else jax.jit(jax.vmap(recall), donate_argnums=0)
 
     def start(self, lanes: Sequence[Lane]) -> Training:
         """Put all lanes at their first step, for whoever wants to stop on the way."""
@@ -200,7 +211,10 @@ class Training:
             self._ended.append(np.asarray(trace.ended)[:n])
             _refuse_strays(self._trainer.problem.levels, np.asarray(self._run.stray))
             self.t += n
-            self._eyes.take(np.asarray(trace.code)[:n], self.t)
+            anew = self._eyes.take(np.asarray(trace.code)[:n], self.t)
+            if anew is not None and self._trainer._recall is not None:
+                told = self._trainer._recall(self._run.agent, anew)
+                self._run = self._run._replace(agent=told)
             if watch is not None:
                 watch(self.t, _score(self._ended))
         return self
@@ -219,13 +233,14 @@ def _begin(
     problem: Problem, coded: CompiledCells | None, hyper: Any, seed: Any
 ) -> tuple[dict[str, jax.Array], _Run]:
     keys = streams(seed)
-    observation, state = problem.env.reset(jax.random.fold_in(keys["reset"], 0))
+    observation, state = _reset(problem, keys, 0)
     window = None
     if problem.smooth is not None and problem.cells is not None:
         window = channel.empty_window(problem.cells.n, len(problem.levels), problem.smooth)
     run = _Run(
         state,
         observation,
+        _reset(problem, keys, 1),
         # The last number of the stream, which no step will draw.
         problem.agent.init(hyper, jax.random.fold_in(keys["agent"], 2**32 - 1)),
         window,
@@ -236,6 +251,16 @@ def _begin(
     # A type that JAX holds for provisional becomes firm in the loop, which would then be compiled
     # a second time.
     return keys, jax.tree.map(_firm, run)
+
+
+def _reset(problem: Problem, keys: Any, episode: Any) -> Any:
+    return problem.env.reset(jax.random.fold_in(keys["reset"], episode))
+
+
+def _draw(problem: Problem, keys: Any, t: Any) -> _Chance:
+    act, learn = problem.agent.draw(jax.random.fold_in(keys["agent"], t))
+    env_key, noise_key = (jax.random.fold_in(keys[name], t) for name in ("env", "noise"))
+    return _Chance(act, learn, env_key, jax.random.uniform(noise_key))
 
 
 def _firm(leaf: Any) -> Any:
@@ -250,33 +275,30 @@ def _step(
     t: Any,
     run: _Run,
     lens: Lens,
-    keys: Any,
+    chance: _Chance,
 ) -> tuple[_Run, _Trace]:
     env, agent, levels = problem.env, problem.agent, problem.levels
-    act_key, learn_key = jax.random.split(jax.random.fold_in(keys["agent"], t))
     before = _seen_as(problem, coded, run.observation)
-    action = agent.act(hyper, run.agent, act_key, before, t)
-    moved = env.step(jax.random.fold_in(keys["env"], t), run.env, action)
-    chance = jax.random.uniform(jax.random.fold_in(keys["noise"], t))
+    action = agent.act(hyper, run.agent, chance.act, before, t)
+    moved = env.step(chance.env, run.env, action)
     cell = before.cell if coded is None else coded.cell(before.cell, action)
-    given = channel.pass_through(levels, lens, run.window, moved.reward, chance, cell)
+    given = channel.pass_through(levels, lens, run.window, moved.reward, chance.noise, cell)
     after = _seen_as(problem, coded, moved.observation)
     transition = Transition(before, action, given.reward, after, moved.terminated, moved.truncated)
-    learned = agent.learn(hyper, run.agent, learn_key, transition, t)
+    learned = agent.learn(hyper, run.agent, chance.learn, transition, t)
     total = run.total + moved.reward
     done = moved.terminated | moved.truncated
-    episode = run.episode + done
-    fresh = env.reset(jax.random.fold_in(keys["reset"], episode))
     observation, state = jax.tree.map(
-        lambda new, old: jnp.where(done, new, old), fresh, (moved.observation, moved.state)
+        lambda new, old: jnp.where(done, new, old), run.fresh, (moved.observation, moved.state)
     )
     following = _Run(
         state,
         observation,
+        run.fresh,
         learned,
         given.window,
         jnp.where(done, 0.0, total),
-        episode,
+        run.episode + done,
         jnp.where(given.stray & jnp.isnan(run.stray), moved.reward, run.stray),
     )
     code = cell * len(levels) + given.seen
@@ -284,7 +306,8 @@ def _step(
 
 
 def _advance(
-    every: Callable[..., tuple[_Run, _Trace]],
+    problem: Problem,
+    coded: CompiledCells | None,
     run: _Run,
     lens: Lens,
     keys: Any,
@@ -294,11 +317,22 @@ def _advance(
 ) -> tuple[_Run, _Trace]:
     lanes = run.total.shape[0]
     blank = _Trace(jnp.zeros((CHUNK, lanes), jnp.int32), jnp.zeros((CHUNK, lanes)))
+    every = jax.vmap(partial(_step, problem, coded), in_axes=(None, None, 0, 0, 0))
+    draw = jax.vmap(partial(_draw, problem), in_axes=(0, None))
+    chances = jax.vmap(draw, in_axes=(None, 0))(keys, t + jnp.arange(CHUNK))
+    reset = jax.vmap(partial(_reset, problem))
 
     def body(i: Any, carry: tuple[_Run, _Trace]) -> tuple[_Run, _Trace]:
         run, trace = carry
-        run, row = every(hyper, t + i, run, lens, keys)
-        return run, jax.tree.map(
+        before = run.episode
+        run, row = every(hyper, t + i, run, lens, jax.tree.map(lambda all: all[i], chances))
+        # Few steps end an episode: to draw a start in each would cost as much as a small net.
+        fresh = jax.lax.cond(
+            jnp.any(run.episode > before),
+            lambda: reset(keys, run.episode + 1),
+            lambda: run.fresh,
+        )
+        return run._replace(fresh=fresh), jax.tree.map(
             lambda all, one: jax.lax.dynamic_update_slice(all, one[None], (i, 0)), trace, row
         )
 
@@ -332,6 +366,10 @@ class _Eyes:
         # What each corrector has not counted yet. The values of its cells depend on when it counts,
         # so it does that at steps of its own, whatever other lanes the chunks are cut for.
         self._waiting: list[list[np.ndarray]] = [[] for _ in lanes]
+        # What each lane was shown in the steps that its agent keeps; -1 where there was none yet.
+        # Only a posterior looks back: the paper corrects each reward once, when it comes.
+        kept = problem.agent.memory if by_cell else 0
+        self._kept = np.full((len(lanes), kept), -1, np.int32)
 
     @property
     def until_refresh(self) -> float:
@@ -345,10 +383,18 @@ class _Eyes:
             default=np.inf,
         )
 
-    def take(self, codes: np.ndarray, t: int) -> None:
-        """Count what was observed; where C was estimated anew, take its tables."""
+    def take(self, codes: np.ndarray, t: int) -> np.ndarray | None:
+        """Count what was observed; where C was estimated anew, take its tables.
+
+        Where a posterior was, give the rewards of all kept steps as they are seen now. An early
+        estimate may be far off, and an agent that kept what it made of rewards would learn from
+        that for most of its life.
+        """
         M = len(self._levels)
-        lens = None
+        lens, told = None, None
+        memory = self._kept.shape[1]
+        if memory:
+            self._kept[:, np.arange(t - len(codes), t) % memory] = codes.T
         for i, corrector in enumerate(self._correctors):
             if corrector is None:
                 continue
@@ -375,7 +421,15 @@ class _Eyes:
             if tables.values is not None:
                 values = _with_row(lens.values, i, tables.values.astype(np.float32))
                 lens = lens._replace(values=values)
+                if anew and memory:
+                    if told is None:
+                        told = np.full(self._kept.shape, np.nan, np.float32)
+                    cell, seen = np.divmod(self._kept[i], M)
+                    value = tables.values[cell]
+                    value = np.where(np.isnan(value), tables.first[seen], value)
+                    told[i] = np.where(self._kept[i] >= 0, value, np.nan)
         self.lens = lens or self.lens
+        return told
 
 
 def _refuse_strays(levels: RewardLevels, stray: np.ndarray) -> None:

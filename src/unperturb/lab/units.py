@@ -30,6 +30,8 @@ REWARDS: tuple[Reward, ...] = get_args(Reward)
 NOISES = ("binary", "symmetric", "rand-one", "rand-all")
 PROTOCOL = 1
 """Part of every unit; raised when the same settings come to mean another result."""
+PROTOCOLS = {"ddpg": 2}
+"""Those of agents whose results alone came to differ."""
 SMOOTH = 100
 """The paper's variance reduction: the mean of the last so many rewards of the same (s, a)."""
 _PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth")
@@ -67,7 +69,7 @@ def preset(env: str) -> Preset | None:
         levels = RewardLevels.uniform(-17, 0, 17, value="upper")
         # With 20 bins of the torque a cell is seen four times in 150,000 steps, too few to tell its
         # level. The torque itself costs at most .004 of the 16 that a reward spans.
-        states = Cells.grid([-1.0, -1.0, -8.0], [1.0, 1.0, 8.0], [20, 20, 40])
+        states = Cells.grid([-1.0, -1.0, -8.0], [1.0, 1.0, 8.0], [20, 20, 40], actions=None)
         return Preset(levels, Cells.pendulum(), "rand-one", by_step=True, pooled=states)
     return None
 
@@ -113,7 +115,7 @@ def unit(
     if smooth is None and reward.endswith("+vrt"):
         smooth = SMOOTH
     return {
-        "protocol": PROTOCOL,
+        "protocol": PROTOCOLS.get(agent, PROTOCOL),
         "env": env,
         "agent": agent,
         "hyper": dict(hyper or {}),
