@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from count_tables import draw, error
 from unperturb import confusion
-from unperturb.estimators import DawidSkene
-from unperturb.estimators.beliefs import converge, level_posterior, prior_beliefs, step, update
-from unperturb.estimators.dawid_skene import solve, starts
+from unperturb.estimators import DawidSkene, dawid_skene
+from unperturb.estimators.beliefs import (
+    Beliefs,
+    Run,
+    converge,
+    level_posterior,
+    prior_beliefs,
+    step,
+    update,
+)
+from unperturb.estimators.dawid_skene import Solution, solve, starts
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
 
@@ -344,3 +352,40 @@ def test_torch_agrees_in_float32():
     np.testing.assert_allclose(
         found.confusion, update(counts, prior, prior, 3).beliefs.confusion, atol=1e-5
     )
+
+
+def reversed_table(rng, cells=200, size=30):
+    """Give counts where most rewards are reversed, and C."""
+    C = confusion.symmetric(5, 0.7).matrix
+    return np.array([rng.multinomial(size, C[z]) for z in rng.integers(5, size=cells)], float), C
+
+
+def stuck(table, prior):
+    """Give an optimum in which two levels have each other's name."""
+    swapped, good = [4, 1, 2, 3, 0], solve(table, prior).best
+    start = Beliefs(
+        prior.rows + (good.rows - prior.rows)[swapped],
+        prior.levels + (good.levels - prior.levels)[swapped],
+    )
+    run = converge(table, start, prior, 200)
+    assert run.beliefs.confusion[0, 0] > 0.6  # EM does not leave it
+    every = Run(Beliefs(*(x[None] for x in run.beliefs)), run.elbo[None], run.trace[None])
+    return Solution(run.beliefs, run.trace, every, np.array([run.elbo - 100]))
+
+
+def test_levels_that_have_each_others_name_are_found_out():
+    table, C = reversed_table(np.random.default_rng(0))
+    prior = prior_beliefs(5, "reverse")
+    found = DawidSkene("reverse")._renamed(table, prior, stuck(table, prior))
+    np.testing.assert_allclose(found.best.confusion, C, atol=0.1)
+
+
+def test_the_last_estimate_is_a_start_as_well(monkeypatch):
+    table, C = reversed_table(np.random.default_rng(0))
+    estimator = DawidSkene("reverse").fit(table)
+    worse = stuck(2 * table, prior_beliefs(5, "reverse"))
+    monkeypatch.setattr(dawid_skene, "solve", lambda *_, **__: worse)
+    monkeypatch.setattr(DawidSkene, "_renamed", lambda self, table, prior, solution: solution)
+    np.testing.assert_allclose(estimator.refresh(2 * table).confusion_, C, atol=0.1)
+    # Whoever asks for a fit gets one that knows nothing of the last.
+    assert estimator.fit(2 * table).confusion_[0, 0] > 0.6

@@ -5,8 +5,6 @@ import pytest
 
 from unperturb.errors import InvalidOptionError
 from unperturb.lab.units import (
-    PROTOCOL,
-    PROTOCOLS,
     condition_key,
     corrector_of,
     episode_scores,
@@ -107,8 +105,3 @@ def test_a_posterior_on_pendulum_counts_over_states_alone():
     assert (known.pooled.n, known.cells.n) == (16_000, 320_000)
     seen = np.array([[0.3, -0.4, 1.0]])
     assert known.pooled.index(seen) == known.cells.index(seen, np.array([[-2.0]])) // 20
-
-
-def test_agents_have_protocols_of_their_own():
-    assert cartpole()["protocol"] == PROTOCOL
-    assert unit("Pendulum-v1", "ddpg", 100, 0)["protocol"] == PROTOCOLS["ddpg"] > PROTOCOL

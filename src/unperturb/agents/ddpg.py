@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from unperturb.agents import replay
 from unperturb.agents.base import Agent, Observation, Task, Transition
-from unperturb.agents.bounds import bounds, within
+from unperturb.agents.bounds import bounds
 from unperturb.agents.exploration import ornstein_uhlenbeck
 from unperturb.agents.networks import Params, init_mlp, mlp
 from unperturb.agents.optimiser import Moments, adam, clipped, no_moments, towards
@@ -64,7 +64,7 @@ def gradients(nets: Nets, target: Nets, batch: replay.Batch, gamma: Any) -> Nets
         return mlp(critic, jnp.concatenate([observation, action]))[0]
 
     def act(actor: Params, observation: jax.Array) -> jax.Array:
-        return within(mlp(actor, observation))
+        return jnp.tanh(mlp(actor, observation))
 
     after = value(target.critic, batch.next_observation, act(target.actor, batch.next_observation))
     wanted = batch.reward + gamma * (1 - batch.terminated) * after
@@ -89,7 +89,10 @@ def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     Inside, actions lie in [-1, 1]. The noise that is added to them is measured in the units of the
     environment, as in keras-rl.
 
-    On clean Pendulum it came above -1.2 per step in 20 of 20 seeds, after 150,000 steps.
+    On clean Pendulum it came above -1.2 per step in 20 of 20 seeds, after 150,000 steps, and in 15
+    of 16 others. Keras-rl's actor is linear and has no bounds; so it did in 12 of those 16, half of
+    the squared error minimised as there. Clipped to the bounds it did in all 16, but where rewards
+    are surrogates with a standard deviation of hundreds, only in 2 where the tanh did in 6.
 
     Example:
         >>> task = Task(features=3, actions=1, low=(-2.0,), high=(2.0,))
@@ -119,7 +122,7 @@ def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         return None, Chance(bits, jax.random.normal(noise_key, (task.actions,)))
 
     def act(hyper: Hyper, state: State, _: None, observation: Observation, t: Any) -> jax.Array:
-        chosen = within(mlp(state.nets.actor, observation.features[:, None])[:, 0])
+        chosen = jnp.tanh(mlp(state.nets.actor, observation.features[:, None])[:, 0])
         return scale.outward(chosen, state.noise)
 
     def learn(hyper: Hyper, state: State, chance: Chance, transition: Transition, t: Any) -> State:

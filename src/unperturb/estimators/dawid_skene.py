@@ -204,7 +204,9 @@ class DawidSkene(Estimator):
 
     def fit(self, counts: Any) -> Self:
         """Estimate C from all starts."""
-        table = check_counts(counts)
+        return self._fit(check_counts(counts), None)
+
+    def _fit(self, table: Array, present: Beliefs | None) -> Self:
         prior = self._prior(table)
         extra = self._extra(table)
         # Cells that were never visited say nothing; leaving them out is free where shapes may vary.
@@ -212,6 +214,11 @@ class DawidSkene(Estimator):
         solution = solve(busy, prior, extra=extra)
         if self.anchors or self.level_prior is not None:
             solution = self._relabelled(busy, prior, extra, solution)
+        elif table.shape[1] > _FEW_LEVELS:
+            if present is not None:
+                run = converge(busy, present, prior, LIMIT)
+                solution = self._joined(solution, run, prior, busy)
+            solution = self._renamed(busy, prior, solution)
         beliefs = self._sorted(solution.best, prior)
         self._cold_total = float(to_numpy(table).sum())
         self._note_rivals(solution, prior)
@@ -224,13 +231,14 @@ class DawidSkene(Estimator):
         """Refine the last estimate; start anew whenever the observations have doubled.
 
         Early on, a few counts may lead to the wrong optimum. Starting anew at each doubling leaves
-        it, and costs no more than the refinements do.
+        it, and costs no more than the refinements do. With many levels the starts are few, and the
+        last estimate is one of them.
         """
         if self._beliefs is None:
             return self.fit(counts)
         table = check_counts(counts)
         if float(table.sum()) >= 2 * self._cold_total:
-            return self.fit(table)
+            return self._fit(table, self._beliefs)
         prior, extra = self._prior(table), self._extra(table)
         rows = table[_busy(table)] if self._may_shrink(table) else table
         result = update(rows, self._beliefs, prior, extra=extra)
@@ -327,6 +335,30 @@ class DawidSkene(Estimator):
         run = converge(table, start, prior, LIMIT, extra)
         if overruled:
             return _choose([run], prior, table)
+        return self._joined(solution, run, prior, table)
+
+    def _renamed(self, table: Array, prior: Beliefs, solution: Solution) -> Solution:
+        """Start once more from the names that the prior likes best for the levels found.
+
+        Under heavy noise two levels may have each other's name: an optimum of its own, and with
+        many levels no start needs to be near the better one.
+        """
+        best = solution.best
+        nothing = np.zeros((table.shape[1],) * 2)
+        labels, _ = best_labels(_gain(best, prior, prior), nothing, AMBIGUOUS_NATS)
+        if (labels == np.arange(len(labels))).all():
+            return solution
+        xp = namespace(table)
+        take = xp.asarray(labels)
+        start = Beliefs(
+            prior.rows + xp.take(best.rows - prior.rows, take, axis=0),
+            prior.levels + xp.take(best.levels - prior.levels, take, axis=0),
+        )
+        return self._joined(solution, converge(table, start, prior, LIMIT), prior, table)
+
+    @staticmethod
+    def _joined(solution: Solution, run: Run, prior: Beliefs, table: Array) -> Solution:
+        """Let another run take part."""
         every = solution.runs
         runs = [
             Run(Beliefs(every.beliefs.rows[i], every.beliefs.levels[i]), every.elbo[i], trace)

@@ -30,8 +30,6 @@ REWARDS: tuple[Reward, ...] = get_args(Reward)
 NOISES = ("binary", "symmetric", "rand-one", "rand-all")
 PROTOCOL = 1
 """Part of every unit; raised when the same settings come to mean another result."""
-PROTOCOLS = {"ddpg": 2}
-"""Those of agents whose results alone came to differ."""
 SMOOTH = 100
 """The paper's variance reduction: the mean of the last so many rewards of the same (s, a)."""
 _PROBLEM = ("env", "agent", "hyper", "steps", "levels", "cells", "smooth")
@@ -115,7 +113,7 @@ def unit(
     if smooth is None and reward.endswith("+vrt"):
         smooth = SMOOTH
     return {
-        "protocol": PROTOCOLS.get(agent, PROTOCOL),
+        "protocol": PROTOCOL,
         "env": env,
         "agent": agent,
         "hyper": dict(hyper or {}),
@@ -186,7 +184,8 @@ def corrector_of(settings: Settings) -> RewardCorrector | None:
     """Build what estimates C in a unit; None where nothing is estimated.
 
     "estimated" is the paper's: the vote, and the plain inverse. "posterior" is the library's
-    default estimator with the posterior mean of each cell.
+    default estimator with the posterior mean of each cell; agents that keep rewards and can be
+    told them anew are, with each estimate.
 
     Example:
         >>> corrector_of(unit("CartPole-v0", "dqn", 100, 0, "posterior", weight=0.3)).method

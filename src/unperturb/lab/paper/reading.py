@@ -11,7 +11,7 @@ import numpy as np
 from unperturb.errors import MissingRecordError
 from unperturb.lab.paper.control import Column, conditions, unit_of
 from unperturb.lab.records import Record, Records
-from unperturb.lab.units import Reward, condition_key, episode_scores, score
+from unperturb.lab.units import PROTOCOL, Reward, condition_key, episode_scores, score
 
 Group = tuple[Column, dict[str, Any], list[Record]]
 
@@ -22,10 +22,8 @@ def groups(
     """Give (column, condition, its records by seed) for each condition that was run."""
     rewards, weights = list(rewards), list(weights)
     found: dict[str, list[Record]] = defaultdict(list)
-    columns = list(columns)
-    for agent in dict.fromkeys(column.agent for column in columns):
-        for record in records.all(agent=agent):
-            found[condition_key(record.settings)].append(record)
+    for record in records.all(protocol=PROTOCOL):
+        found[condition_key(record.settings)].append(record)
     result = []
     for column in columns:
         for condition in conditions(column, rewards, weights):
