@@ -204,9 +204,7 @@ class DawidSkene(Estimator):
 
     def fit(self, counts: Any) -> Self:
         """Estimate C from all starts."""
-        return self._fit(check_counts(counts), None)
-
-    def _fit(self, table: Array, present: Beliefs | None) -> Self:
+        table = check_counts(counts)
         prior = self._prior(table)
         extra = self._extra(table)
         # Cells that were never visited say nothing; leaving them out is free where shapes may vary.
@@ -215,9 +213,6 @@ class DawidSkene(Estimator):
         if self.anchors or self.level_prior is not None:
             solution = self._relabelled(busy, prior, extra, solution)
         elif table.shape[1] > _FEW_LEVELS:
-            if present is not None:
-                run = converge(busy, present, prior, LIMIT)
-                solution = self._joined(solution, run, prior, busy)
             solution = self._renamed(busy, prior, solution)
         beliefs = self._sorted(solution.best, prior)
         self._cold_total = float(to_numpy(table).sum())
@@ -231,17 +226,19 @@ class DawidSkene(Estimator):
         """Refine the last estimate; start anew whenever the observations have doubled.
 
         Early on, a few counts may lead to the wrong optimum. Starting anew at each doubling leaves
-        it, and costs no more than the refinements do. With many levels the starts are few, and the
-        last estimate is one of them.
+        it, and costs no more than the refinements do.
         """
         if self._beliefs is None:
             return self.fit(counts)
         table = check_counts(counts)
         if float(table.sum()) >= 2 * self._cold_total:
-            return self._fit(table, self._beliefs)
+            return self.fit(table)
         prior, extra = self._prior(table), self._extra(table)
         rows = table[_busy(table)] if self._may_shrink(table) else table
-        result = update(rows, self._beliefs, prior, extra=extra)
+        known = self.anchors or self.level_prior is not None
+        many = table.shape[1] > _FEW_LEVELS and not known
+        before = _named(self._beliefs, prior) if many else self._beliefs
+        result = update(rows, before, prior, extra=extra)
         self.trace_ = np.atleast_1d(to_numpy(result.elbo))
         beliefs = self._sorted(result.beliefs, prior)
         self._keep(table, beliefs, self._posterior(table, beliefs, extra))
@@ -338,22 +335,10 @@ class DawidSkene(Estimator):
         return self._joined(solution, run, prior, table)
 
     def _renamed(self, table: Array, prior: Beliefs, solution: Solution) -> Solution:
-        """Start once more from the names that the prior likes best for the levels found.
-
-        Under heavy noise two levels may have each other's name: an optimum of its own, and with
-        many levels no start needs to be near the better one.
-        """
-        best = solution.best
-        nothing = np.zeros((table.shape[1],) * 2)
-        labels, _ = best_labels(_gain(best, prior, prior), nothing, AMBIGUOUS_NATS)
-        if (labels == np.arange(len(labels))).all():
+        """Start once more from the names that the prior likes best for the levels found."""
+        start = _named(solution.best, prior)
+        if start is solution.best:
             return solution
-        xp = namespace(table)
-        take = xp.asarray(labels)
-        start = Beliefs(
-            prior.rows + xp.take(best.rows - prior.rows, take, axis=0),
-            prior.levels + xp.take(best.levels - prior.levels, take, axis=0),
-        )
         return self._joined(solution, converge(table, start, prior, LIMIT), prior, table)
 
     @staticmethod
@@ -477,4 +462,22 @@ def _gain(beliefs: Beliefs, found_with: Beliefs, prior: Beliefs) -> np.ndarray:
         to_numpy(beliefs.levels) - to_numpy(found_with.levels),
         to_numpy(prior.rows),
         to_numpy(prior.levels),
+    )
+
+
+def _named(beliefs: Beliefs, prior: Beliefs) -> Beliefs:
+    """Give the levels the names that the prior likes best; the same beliefs if they have them.
+
+    Under heavy noise two levels may have each other's name: an optimum that EM does not leave, and
+    with many levels no start needs to be near the better one.
+    """
+    nothing = np.zeros(tuple(beliefs.rows.shape))
+    labels, _ = best_labels(_gain(beliefs, prior, prior), nothing, AMBIGUOUS_NATS)
+    if (labels == np.arange(len(labels))).all():
+        return beliefs
+    xp = namespace(beliefs.rows)
+    take = xp.asarray(labels)
+    return Beliefs(
+        prior.rows + xp.take(beliefs.rows - prior.rows, take, axis=0),
+        prior.levels + xp.take(beliefs.levels - prior.levels, take, axis=0),
     )
