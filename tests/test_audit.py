@@ -8,7 +8,7 @@ import pytest
 
 from count_tables import draw
 from unperturb import Cells, RewardAudit, RewardCorrector, RewardLevels, confusion
-from unperturb.errors import InvalidCountsError, NotFittedError
+from unperturb.errors import InvalidCountsError, InvalidOptionError, NotFittedError
 from unperturb.estimators import DawidSkene, Hierarchical, Known
 from unperturb.surrogate import surrogate_values
 
@@ -64,7 +64,7 @@ def test_numbers_are_what_they_say():
 def test_one_level_alone():
     counts = np.tile([[30, 70]], (50, 1))
     lone = RewardAudit.from_counts(counts, BINARY)
-    assert "true level 0 was never seen; its row is the prior alone" in message(
+    assert "next to no reward speaks for true level 0; its row is the prior alone" in message(
         lone, "unseen-levels"
     )
     assert lone.variance_inflation == math.inf
@@ -192,6 +192,23 @@ def test_a_corrector_is_audited_without_being_changed(estimator):
         np.testing.assert_array_equal(value, before[name])
 
 
+def test_an_estimator_from_elsewhere_is_audited_too():
+    class Own(DawidSkene):
+        """As a user may write it: no name of ours leads to it."""
+
+        name = "own"
+
+    corrector = RewardCorrector(BINARY, Cells.discrete(20, None), estimator=Own(prior_strength=4.0))
+    rng = np.random.default_rng(0)
+    states = rng.integers(20, size=2000)
+    true = states % 2
+    corrector(states, None, (rng.random(2000) < 0.2) ^ true)
+    before = corrector.confusion
+    audit = RewardAudit.of(corrector)
+    assert np.abs(audit.confusion - [[0.8, 0.2], [0.2, 0.8]]).max() < 0.1
+    np.testing.assert_array_equal(corrector.confusion, before)
+
+
 def test_clipped_rewards_are_counted_in_the_audit():
     levels = RewardLevels.uniform(0, 1, 2)
     corrector = RewardCorrector(levels, Cells.discrete(4, None))
@@ -290,3 +307,7 @@ def test_nothing_seen_is_named():
         RewardAudit.from_counts(np.ones((3, 3)), BINARY)
     with pytest.raises(InvalidCountsError, match="all counts are zero"):
         RewardAudit.from_counts(np.zeros((3, 2)), BINARY)
+    with pytest.raises(InvalidCountsError, match="counts form no table of numbers"):
+        RewardAudit.from_counts("none", BINARY)
+    with pytest.raises(InvalidOptionError, match="levels is a list; an audit needs RewardLevels"):
+        RewardAudit.from_counts(np.ones((3, 2)), [0.0, 1.0])

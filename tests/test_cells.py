@@ -174,6 +174,20 @@ def test_empty_batches_have_empty_indices():
     assert Cells.discrete(3, 2).index(np.empty(0, int), np.empty(0, int)).shape == (0,)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_an_empty_list_is_an_empty_batch(name):
+    cells = Cells.from_config(ALL[name].config())
+    nothing = {"tuple": ([], []), "dict": {"a": [], "b": ([], [])}}.get(name, [])
+    index = cells.index(nothing, [], nothing)
+    assert (index.shape, index.dtype) == ((0,), np.int64)
+
+
+def test_empty_arrays_must_have_the_shape_of_a_batch_all_the_same():
+    for cells, shape in ((Cells.cartpole(), (0, 3)), (Cells.discrete(3, 2), (0, 1))):
+        with pytest.raises(OutsideSpaceError, match=r"batch of the shape \(0, "):
+            cells.index(np.empty(shape, int), [])
+
+
 # ---- from spaces
 
 

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from unperturb import confusion
 from unperturb.confusion import MAX_CONDITION, ConfusionMatrix, ConfusionSchedule
-from unperturb.errors import InvalidConfusionError, InvalidOptionError, SingularConfusionError
+from unperturb.errors import (
+    InvalidConfusionError,
+    InvalidOptionError,
+    SingularConfusionError,
+    UnknownRewardError,
+)
 
 seeds = st.integers(0, 2**32)
 
@@ -80,6 +85,24 @@ def test_groups_are_needed_and_counted():
             ask()
 
 
+def test_levels_that_no_row_belongs_to_are_named():
+    C, schedule = confusion.binary(0.1, 0.1), confusion.schedule({0: confusion.binary(0.1, 0.1)})
+    for noise in (C, schedule):
+        for level in (-1, 2):
+            message = rf"true level {level}; the levels of this noise are numbered from 0 to 1"
+            with pytest.raises(UnknownRewardError, match=message):
+                noise.draw([0, level], generator())
+            with pytest.raises(UnknownRewardError, match=message):
+                noise.draw_one(level, generator())
+        with pytest.raises(UnknownRewardError, match=r"true levels have the type float64; they"):
+            noise.draw([0.0, 1.0], generator())
+        with pytest.raises(InvalidOptionError, match=r"rng is int; noise is drawn from an explici"):
+            noise.draw([0, 1], 7)
+    assert C.draw([], generator()).tolist() == []
+    with pytest.raises(InvalidOptionError, match=r"step -5; steps count from 0"):
+        schedule.at(-5)
+
+
 def test_a_schedule_holds_each_matrix_from_its_step_on():
     first, second = confusion.binary(0.1, 0.3), confusion.binary(0.9, 1.0)
     schedule = confusion.schedule({100: second, 0: first})
@@ -149,6 +172,10 @@ def test_what_is_no_confusion_matrix_is_named(matrix, message):
         (lambda: confusion.rand_one(2, 0.3, 7), InvalidOptionError, "rng is int; random matrices"),
         (lambda: confusion.schedule({5: np.eye(2)}), InvalidOptionError, "starts at step 5; the f"),
         (lambda: confusion.schedule({}), InvalidOptionError, "starts at step none"),
+        (lambda: confusion.schedule([np.eye(2)]), InvalidOptionError, "the schedule is a list; it"),
+        (lambda: confusion.per_group([]), InvalidConfusionError, r"has shape \(0,\); it is"),
+        (lambda: confusion.per_group([np.eye(2), np.eye(3)]), InvalidConfusionError, "no array"),
+        (lambda: ConfusionMatrix("eye"), InvalidConfusionError, "no array of numbers"),
         (
             lambda: confusion.schedule({0: np.eye(2), 9: np.eye(3)}),
             InvalidConfusionError,

@@ -154,6 +154,9 @@ def test_bad_levels_are_named(values, found):
         ((0, math.inf, 4), InvalidLevelsError, r"is \[0, inf\]; a range has two finite ends"),
         ((0, 1, 1), InvalidLevelsError, "1 intervals were asked for; there must be two or more"),
         ((0, 1, 2.5), InvalidLevelsError, "2.5 intervals were asked for"),
+        ((0, 1, math.inf), InvalidLevelsError, "inf intervals were asked for"),
+        ((0, 1, math.nan), InvalidLevelsError, "nan intervals were asked for"),
+        ((0, 1, "many"), InvalidLevelsError, "many intervals were asked for"),
         ((0, 1, 4, "mean"), InvalidOptionError, "value='mean'; an interval is represented by"),
     ],
 )
@@ -174,6 +177,14 @@ def test_config_survives_json(values, bounds):
         assert hash(again) == hash(levels)
         assert again.values.tolist() == levels.values.tolist()
         assert len(again) == len(levels)
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"uniform": [0, 1]}, {"uniform": [0, 1, 4]}, {"levels": [0, 1]}, {"uniform": 3}]
+)
+def test_what_describes_no_levels_is_named(config):
+    with pytest.raises(InvalidLevelsError, match="describes no levels"):
+        RewardLevels.from_config(config)
 
 
 def test_levels_are_compared_by_what_they_hold():

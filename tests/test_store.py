@@ -24,6 +24,12 @@ def test_arrays_come_back(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["file"]
 
 
+def test_others_may_read_what_they_may_read_of_any_file(tmp_path):
+    (tmp_path / "plain").write_text("")
+    path = save_arrays(tmp_path / "file.npz", ARRAYS)
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
     path = save_arrays(tmp_path / "file.npz", ARRAYS)
     before = path.read_bytes()

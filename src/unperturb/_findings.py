@@ -20,7 +20,14 @@ _CLEAN = 0.02
 
 
 class Finding(NamedTuple):
-    """One thing to know about a reward."""
+    """One thing to know about a reward.
+
+    Example:
+        >>> import unperturb as up
+        >>> audit = up.RewardAudit.from_counts([[30, 0]] * 9, up.RewardLevels([0.0, 1.0]))
+        >>> [(finding.kind, finding.severity) for finding in audit.findings]
+        [('unseen-levels', 'note'), ('affine', 'note')]
+    """
 
     kind: str
     severity: Severity
@@ -120,7 +127,8 @@ def _unseen(facts: Facts) -> Finding | None:
     return Finding(
         "unseen-levels",
         "note",
-        f"true level {_names(facts, unseen)} was never seen; its row is the prior alone.",
+        f"next to no reward speaks for true level {_names(facts, unseen)}; its row is the prior "
+        "alone.",
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,14 @@ def save_arrays(path: str | Path, arrays: Mapping[str, np.ndarray]) -> Path:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    # Not by tempfile, whose files nobody else may read: not the colleague who looks at the records.
+    place = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(place, "xb") as file:
             np.savez(file, allow_pickle=False, **arrays)
-        os.replace(name, target)
+        os.replace(place, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
         raise
     return target
 

@@ -14,7 +14,7 @@ from unperturb._array import to_numpy
 from unperturb._findings import Finding
 from unperturb.corrector import RewardCorrector
 from unperturb.denoise import mixed_cells
-from unperturb.errors import InvalidCountsError, NotFittedError
+from unperturb.errors import InvalidCountsError, InvalidOptionError, NotFittedError
 from unperturb.estimators import Estimator, estimator_from
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import affine_slope
@@ -95,7 +95,7 @@ class RewardAudit:
         estimator = corrector.estimator
         counts = corrector.counts.table()
         if not estimator.streaming:
-            estimator = estimator_from(estimator.config()).fit(counts)
+            estimator = estimator.anew().fit(counts)
         elif not estimator.fitted:
             corrector.refresh()
         return cls._make(estimator, counts, corrector.levels, corrector.steps, corrector.clipped)
@@ -113,7 +113,20 @@ class RewardAudit:
         `clipped` says how many of the rewards lay outside the levels' range. An estimator object
         is fitted in place.
         """
-        table = np.asarray(counts, dtype=np.float64)
+        if not isinstance(levels, RewardLevels):
+            raise InvalidOptionError(
+                f"levels is a {type(levels).__name__}",
+                "an audit needs RewardLevels",
+                "write RewardLevels([-1.0, 1.0])",
+            )
+        try:
+            table = np.asarray(counts, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidCountsError(
+                f"counts form no table of numbers ({error})",
+                "they are (cells, levels)",
+                "count each observed level in the row of its cell",
+            ) from None
         if table.ndim != 2 or table.shape[1] != len(levels):
             raise InvalidCountsError(
                 f"counts have shape {table.shape} for {len(levels)} levels",

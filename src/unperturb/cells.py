@@ -15,10 +15,10 @@ from unperturb._codecs import (
     IntArray,
     Integer,
     codec_from_config,
-    codec_of_space,
     limited,
     whole,
 )
+from unperturb._spaces import codec_of_space
 from unperturb.errors import (
     BatchMismatchError,
     InvalidCellsError,
@@ -34,7 +34,8 @@ class Cells(ABC):
     """Numbers the state-action pairs, 0 .. n - 1; build one with the constructors below.
 
     Batches follow Gymnasium: an array of B rows for Discrete, Box, MultiDiscrete and MultiBinary
-    spaces, a tuple or a dict of such batches for Tuple and Dict spaces.
+    spaces, a tuple or a dict of such batches for Tuple and Dict spaces. An empty list is an empty
+    batch of any of them.
 
     Example:
         >>> cells = Cells.grid(low=[0.0, 0.0], high=[1.0, 1.0], bins=10, actions=2)

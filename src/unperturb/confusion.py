@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from unperturb.errors import InvalidConfusionError, InvalidOptionError, SingularConfusionError
+from unperturb.errors import (
+    InvalidConfusionError,
+    InvalidOptionError,
+    SingularConfusionError,
+    UnknownRewardError,
+)
 
 ROW_TOLERANCE = 1e-6
 MAX_CONDITION = 1e8
@@ -37,7 +42,14 @@ row holds the probabilities of what is observed and sums to 1. divide each row b
     """
 
     def __init__(self, matrix: Any) -> None:
-        array = np.array(matrix, dtype=np.float64)
+        try:
+            array = np.array(matrix, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidConfusionError(
+                f"the confusion matrix is no array of numbers ({error})",
+                "it is (M, M) for M >= 2 levels, or (groups, M, M)",
+                "give one row and one column for every reward level",
+            ) from None
         if array.ndim not in (2, 3) or array.shape[-1] != array.shape[-2] or array.shape[-1] < 2:
             raise InvalidConfusionError(
                 f"the confusion matrix has shape {array.shape}",
@@ -65,11 +77,12 @@ row holds the probabilities of what is observed and sums to 1. divide each row b
         self.matrix = array
         self._cumulative = np.cumsum(array, axis=-1)[..., :-1]
         self._rows: list[Any] = self._cumulative.tolist()
+        self._M = len(array[-1])
 
     @property
     def levels(self) -> int:
         """The number of reward levels, M."""
-        return int(self.matrix.shape[-1])
+        return self._M
 
     @property
     def groups(self) -> int | None:
@@ -104,7 +117,20 @@ row holds the probabilities of what is observed and sums to 1. divide each row b
 
         `step` is there for `ConfusionSchedule`; a single matrix ignores it.
         """
-        return self.shown(levels, np.asarray(rng.random(np.shape(levels))), groups, step)
+        if not isinstance(rng, np.random.Generator):
+            raise _no_generator(rng, "noise is")
+        true = np.asarray(levels)
+        if true.size and true.dtype.kind not in "iub":
+            raise UnknownRewardError(
+                f"true levels have the type {true.dtype}",
+                "they are the indices of levels",
+                "pass levels.index(rewards)",
+            )
+        true = true.astype(np.int64, copy=False)
+        # Seen as unsigned, negative numbers are huge: one comparison finds both ends.
+        if true.size and np.maximum.reduce(true.reshape(-1).view(np.uint64)) >= self._M:
+            raise self._no_level(true[(true < 0) | (true >= self._M)][0])
+        return self.shown(true, np.asarray(rng.random(true.shape)), groups, step)
 
     def shown(self, levels: Any, chance: Any, groups: Any = None, step: Any = 0) -> np.ndarray:
         """Give the observed level index for each true one and each number drawn from [0, 1).
@@ -121,8 +147,17 @@ row holds the probabilities of what is observed and sums to 1. divide each row b
         self, level: int, rng: np.random.Generator, group: int | None = None, step: int = 0
     ) -> int:
         """Draw one observed level; the same as `draw`, faster for a single number."""
+        if not 0 <= level < self._M:
+            raise self._no_level(level)
         rows = self._rows if self.matrix.ndim == 2 else self._rows[self._need_groups(group)]
         return bisect_right(rows[level], rng.random())
+
+    def _no_level(self, level: Any) -> UnknownRewardError:
+        return UnknownRewardError(
+            f"true level {level}",
+            f"the levels of this noise are numbered from 0 to {self.levels - 1}",
+            "pass levels.index(rewards)",
+        )
 
     def _need_groups(self, groups: Any) -> Any:
         if groups is None:
@@ -150,6 +185,12 @@ class ConfusionSchedule:
     """
 
     def __init__(self, changes: Mapping[int, Any]) -> None:
+        if not isinstance(changes, Mapping):
+            raise InvalidOptionError(
+                f"the schedule is a {type(changes).__name__}",
+                "it maps the step from which it holds to each matrix",
+                "write confusion.schedule({0: C0, 10_000: C1})",
+            )
         starts = sorted(changes)
         if not starts or starts[0] != 0:
             raise InvalidOptionError(
@@ -184,6 +225,8 @@ class ConfusionSchedule:
 
     def at(self, step: int) -> ConfusionMatrix:
         """Give the matrix in force at a step."""
+        if step < 0:
+            raise InvalidOptionError(f"step {step}", "steps count from 0", "pass step=0")
         return self._matrices[bisect_right(self._starts, step) - 1]
 
     def draw(
@@ -314,7 +357,7 @@ def per_group(matrices: Any) -> ConfusionMatrix:
         >>> per_group([binary(0.1, 0.1), binary(0.0, 0.4)]).groups
         2
     """
-    return ConfusionMatrix(np.stack([np.asarray(matrix) for matrix in matrices]))
+    return ConfusionMatrix([np.asarray(matrix) for matrix in matrices])
 
 
 def schedule(changes: Mapping[int, Any]) -> ConfusionSchedule:
@@ -333,16 +376,20 @@ def _random(
     _check_count(M)
     _check_weight("weight", weight)
     if not isinstance(rng, np.random.Generator):
-        raise InvalidOptionError(
-            f"rng is {type(rng).__name__}",
-            "random matrices are drawn from an explicit generator",
-            "pass numpy.random.default_rng(seed)",
-        )
+        raise _no_generator(rng, "random matrices are")
     for _ in range(_REDRAWS):
         matrix = ConfusionMatrix((1 - weight) * np.eye(M) + weight * noise())
         if matrix.condition < MAX_CONDITION:
             return matrix
     return _invertible(matrix, f"{kind} noise with omega = {weight:g}, drawn {_REDRAWS:,} times,")
+
+
+def _no_generator(rng: Any, what: str) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"rng is {type(rng).__name__}",
+        f"{what} drawn from an explicit generator",
+        "pass numpy.random.default_rng(seed)",
+    )
 
 
 def _invertible(matrix: ConfusionMatrix, name: str) -> ConfusionMatrix:

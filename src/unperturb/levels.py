@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from unperturb._checks import is_number
 from unperturb.errors import (
     InvalidLevelsError,
     InvalidOptionError,
     NonFiniteRewardError,
     UnknownRewardError,
+    UnperturbError,
 )
 
 TOLERANCE = 1e-6
@@ -51,6 +53,7 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
                 "write RewardLevels([-1.0, 1.0])",
             ) from None
         self._edges: np.ndarray | None = None
+        self._range: tuple[float, float] | None = None
         self._value: Value | None = None
         self._set(array)
         middles = (array[1:] + array[:-1]) / 2
@@ -113,7 +116,7 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
                 "a range has two finite ends, the lower one first",
                 "pass the smallest and the largest reward: RewardLevels.uniform(-17, 0, 17)",
             )
-        if count < 2 or int(count) != count:
+        if not (is_number(count) and count >= 2 and count % 1 == 0):
             raise InvalidLevelsError(
                 f"{count} intervals were asked for",
                 "there must be two or more",
@@ -134,6 +137,7 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
         # A level's own value lies on an edge. Float32 may push it across, so the edge is moved out
         # of its way by the tolerance.
         self.tolerance = TOLERANCE * max(abs(low), abs(high))
+        self._range = float(edges[0] - self.tolerance), float(edges[-1] + self.tolerance)
         if value == "lower":
             self._cuts = edges[1:-1] - self.tolerance
             self._find = bisect_right
@@ -205,10 +209,12 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
 
     def outside(self, rewards: Any) -> int:
         """Count the rewards that lie outside the range and are clipped into it."""
-        if self._edges is None:
+        if self._range is None:
             return 0
+        low, high = self._range
+        if isinstance(rewards, float):  # one at a time, an array would cost more than all else
+            return int(rewards < low or rewards > high)
         array = np.asarray(rewards, dtype=np.float64)
-        low, high = self._edges[0] - self.tolerance, self._edges[-1] + self.tolerance
         return int(np.count_nonzero((array < low) | (array > high)))
 
     def _refuse(self, array: np.ndarray) -> None:
@@ -241,7 +247,16 @@ nearest is 1. add it to RewardLevels, or use RewardLevels.uniform for a continuo
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> RewardLevels:
         """Build the levels that `config` described."""
-        if "values" in config:
-            return cls(config["values"])
-        low, high, count = config["uniform"]
-        return cls.uniform(low, high, count, value=config["value"])
+        try:
+            if "values" in config:
+                return cls(config["values"])
+            low, high, count = config["uniform"]
+            return cls.uniform(low, high, count, value=config["value"])
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, UnperturbError):
+                raise
+            raise InvalidLevelsError(
+                f"{config!r} describes no levels ({error!r})",
+                "a description has the form that config() gives",
+                "pass what config() gave",
+            ) from None

@@ -103,6 +103,12 @@ class SurrogateBounds(NamedTuple):
         variance_bound: Theorem 3: Var(hat r) <= (M / det C)^2 R_max^2.
         variance: The exact variance of hat r given each true level.
         sample_cost: Theorem 2: samples needed grow by 1 / det(C)^2, for the worst group.
+
+    Example:
+        >>> import unperturb as up
+        >>> bounds = surrogate_bounds(up.confusion.binary(0.1, 0.3), [0.0, 1.0])
+        >>> bounds.variance.round(2), round(float(bounds.variance_bound), 2)
+        (array([0.25, 0.58]), 11.11)
     """
 
     det: Array

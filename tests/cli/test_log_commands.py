@@ -296,7 +296,6 @@ def test_a_bad_file_gets_one_line_and_nothing_is_written(command, name, message,
         (["--bins", "0"], "0 bins; a column is cut into one bin or more."),
         (["--bins", "x=3"], "--bins names 'x'; state and action are state, action."),
         (["--anchors", "none.csv"], "none.csv does not exist;"),
-        (["--estimator", "majority-vote", "--prior", "reverse"], "a vote has no prior."),
         (["--plot", "a.gif"], "a.gif ends in '.gif'; a picture is one of .png, .svg, .pdf."),
     ],
 )

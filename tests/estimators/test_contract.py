@@ -166,6 +166,21 @@ def test_numpy_integers_are_anchors(cls):
     assert json.dumps(fit.config()["anchors"]) == '{"3": 1}'
 
 
+@pytest.mark.parametrize(
+    "fit",
+    [
+        DawidSkene(np.eye(2), np.float32(5), np.array([0.5, 0.5]), order=np.array([0, 1])),
+        DawidSkene(prior_strength=np.int64(5)),
+        Hierarchical(np.zeros(4, np.int32), prior_strength=np.int64(5)),
+        StreamingDawidSkene(np.int64(300), prior_strength=np.float32(5)),
+    ],
+    ids=repr,
+)
+def test_numpy_numbers_are_settings(fit):
+    again = estimator_from(json.loads(json.dumps(fit.config())))
+    assert again.config() == fit.config()
+
+
 @every
 def test_one_cell_and_one_level_are_enough(name):
     if name not in ("known per group", "hierarchical", "dawid-skene with all"):
@@ -256,9 +271,15 @@ def test_a_state_that_lacks_something_is_named(name):
         (lambda: DawidSkene(level_prior=[0.9, 0.9]), BadPrior, "sums to 1"),
         (lambda: DawidSkene(order=[1.0]), BadOption, r"order has shape \(1,\) for 2 levels"),
         (lambda: StreamingDawidSkene(memory=1), BadOption, "memory is 1; it is the number"),
+        (lambda: StreamingDawidSkene(memory="long"), BadOption, "memory is 'long'; it is the n"),
+        (lambda: StreamingDawidSkene(prior="flat"), BadPrior, "prior='flat'; a prior is"),
+        (lambda: Structured(np.eye(2), anchors={99: 1}), BadAnchors, "{99: 1} is out of range"),
+        (lambda: Structured(np.eye(2), level_prior=[1]), BadPrior, r"level_prior is \[1\.0\]"),
+        (lambda: MajorityVote(anchors={0: 2}), BadAnchors, "levels from 0 to 1"),
+        (lambda: Hierarchical([0] * CELLS, order=[1.0]), BadOption, "order has shape"),
         (lambda: Structured(np.eye(2), prior="x"), BadPrior, "prior='x'; the weight's"),
-        (lambda: Structured(np.eye(3)), InvalidConfusionError, "for counts of 2 levels"),
-        (lambda: Known(np.eye(3)), InvalidConfusionError, "C has 3 levels, the"),
+        (lambda: Structured(np.eye(3)), InvalidConfusionError, "for 2 levels"),
+        (lambda: Known(np.eye(3)), InvalidConfusionError, r"C has shape \(3, 3\) for 2 levels"),
         (lambda: Known([C, C]), InvalidConfusionError, "groups are missing; a matrix for each"),
         (lambda: Known(C, groups=[0]), InvalidConfusionError, "groups are given"),
         (lambda: Known([C, C], groups=[0, 1]), BatchMismatchError, "2 groups. entries"),
@@ -274,6 +295,13 @@ def test_a_state_that_lacks_something_is_named(name):
 def test_bad_settings_are_named(make, error, message):
     with pytest.raises(error, match=message):
         make().fit(tables()[0])
+    with pytest.raises(error, match=message):  # a stream must not find out at its first estimate
+        make().check(CELLS, 2)
+
+
+@every
+def test_good_settings_fit(name):
+    assert MAKE[name]().check(CELLS, 2) is None
 
 
 def test_names_and_objects_are_estimators():

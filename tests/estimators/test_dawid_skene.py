@@ -24,7 +24,8 @@ from unperturb.estimators.beliefs import (
     step,
     update,
 )
-from unperturb.estimators.dawid_skene import Solution, _named, solve, starts
+from unperturb.estimators.dawid_skene import _named
+from unperturb.estimators.search import Solution, solve, starts
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
 

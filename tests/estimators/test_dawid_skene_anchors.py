@@ -6,7 +6,7 @@ import numpy as np
 from unperturb.estimators import DawidSkene
 from unperturb.estimators.base import anchor_mask
 from unperturb.estimators.beliefs import prior_beliefs
-from unperturb.estimators.dawid_skene import solve
+from unperturb.estimators.search import solve
 
 RIGHT = np.array([[18.0, 2.0]] * 20 + [[6.0, 14.0]] * 20)
 

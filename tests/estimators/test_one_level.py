@@ -5,7 +5,7 @@ import pytest
 
 from unperturb.estimators import DawidSkene
 from unperturb.estimators.beliefs import prior_beliefs
-from unperturb.estimators.dawid_skene import alone, solve
+from unperturb.estimators.search import alone, solve
 
 
 def counts(rng, n, cells, flipped=0.4):

@@ -7,7 +7,8 @@ from unperturb import Cells, RewardCorrector, RewardLevels, confusion, surrogate
 from unperturb.agents import Task, ddpg, q_learning
 from unperturb.errors import UnknownRewardError
 from unperturb.lab.envs.compiled import compiled_env
-from unperturb.lab.training import CHUNK, Lane, Problem, Trainer, streams
+from unperturb.lab.eyes import CHUNK
+from unperturb.lab.training import Lane, Problem, Trainer, streams
 
 CELLS, LEVELS = Cells.cartpole(), RewardLevels([-1.0, 1.0])
 AGENT = q_learning(Task(features=4, actions=2, cells=CELLS.states))

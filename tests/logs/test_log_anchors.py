@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from log_samples import simulate, write_log
 
-from unperturb.errors import DamagedFileError, InvalidAnchorsError, MissingFileError
+from unperturb.errors import (
+    DamagedFileError,
+    InvalidAnchorsError,
+    InvalidOptionError,
+    MissingFileError,
+)
 from unperturb.logs import audit_log
 
 KNOWN = [(0, 0, 0.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.0), (2, 0, 0.0), (3, 0, 1.0)]
@@ -28,6 +33,24 @@ def test_anchors_turn_the_matrix_round(path, tmp_path):
     for anchors in (tmp_path / "known.csv", str(tmp_path / "known.json"), JSON):
         audit, _ = audit_log(path, anchors=anchors)
         np.testing.assert_allclose(audit.confusion, [[0.2, 0.8], [0.8, 0.2]], atol=0.06)
+
+
+@pytest.mark.parametrize("estimator", ["dawid-skene", "majority-vote"])
+def test_a_reverse_prior_turns_it_round_too(estimator, path):
+    audit, _ = audit_log(path, estimator=estimator, prior="reverse")
+    np.testing.assert_allclose(audit.confusion, [[0.2, 0.8], [0.8, 0.2]], atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimator": "mean"}, "estimator='mean' is not known; for a log there are dawid-skene,"),
+        ({"prior": "flat"}, "prior='flat' is not known; for a log there are diagonal, reverse"),
+    ],
+)
+def test_other_models_are_refused(options, message, path):
+    with pytest.raises(InvalidOptionError, match=message):
+        audit_log(path, **options)
 
 
 def test_anchors_in_bins_and_words(tmp_path):

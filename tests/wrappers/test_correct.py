@@ -6,7 +6,7 @@ import pytest
 
 import unperturb as up
 from unperturb.errors import InvalidOptionError, NotFittedError, UnknownRewardError
-from unperturb.wrappers._correction import FIRST, choose_cells
+from unperturb.wrappers._choice import FIRST, choose_cells
 
 LEVELS = [0.0, 1.0, 2.0]
 
@@ -169,6 +169,21 @@ def test_wrong_arguments_are_refused(chain):
         up.CorrectReward(chain(), [0, 1], corrector=corrector)
     with pytest.raises(InvalidOptionError, match="method='median'"):
         up.CorrectReward(gym.make("CartPole-v1"), [0, 1], method="median")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"estimator": up.estimators.DawidSkene(anchors={3: 1})},
+        {"estimator": up.estimators.MajorityVote(anchors={0: 1}).config()},
+        {"estimator": up.estimators.Hierarchical([0, 1])},
+        {"confusion": [np.eye(2), np.eye(2)]},
+        {"confusion": up.estimators.Known([np.eye(2)], groups=[0, 0])},
+    ],
+)
+def test_what_is_said_of_cells_needs_cells(options):
+    with pytest.raises(InvalidOptionError, match=r"cells are chosen after .* pass cells=, too"):
+        up.CorrectReward(gym.make("CartPole-v1"), [-1, 1], **options)
 
 
 def test_a_reward_that_is_no_level_is_refused(chain):

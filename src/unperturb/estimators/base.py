@@ -10,12 +10,14 @@ import numpy as np
 
 from unperturb._array import Array, as_floats, is_concrete, to_numpy
 from unperturb.errors import (
+    BatchMismatchError,
     InvalidAnchorsError,
     InvalidCountsError,
     InvalidOptionError,
     NotFittedError,
     StateMismatchError,
 )
+from unperturb.levels import RewardLevels
 
 AMBIGUOUS_NATS = 3.0
 """A second explanation this close in evidence can't be ruled out."""
@@ -56,6 +58,19 @@ class Estimator(ABC):
         row_size_: How many observations speak for each row of C, (M,). Near zero means that the
             row is the prior.
         trace_: What the fit maximised, after each iteration.
+
+    Example:
+        >>> from unperturb.estimators import MajorityVote
+        >>> class FirstCells(MajorityVote):  # what you write yourself serves everywhere
+        ...     name = "first-cells"
+        ...     def fit(self, counts):
+        ...         return super().fit(np.asarray(counts)[:2])
+        >>> fit = FirstCells().fit([[9, 1], [3, 7], [5, 5]])
+        >>> fit.confusion_
+        array([[0.9, 0.1],
+               [0.3, 0.7]])
+        >>> fit.anew().fitted
+        False
     """
 
     name: ClassVar[str]
@@ -67,6 +82,12 @@ class Estimator(ABC):
     row_size_: Array
     trace_: np.ndarray
     _sparse: Sparse | None = None
+
+    def check(self, cells: int, levels: int) -> None:  # noqa: B027
+        """Refuse settings that don't fit a table of so many cells and levels.
+
+        `fit` refuses them too, but a stream of rewards should not begin and then break off.
+        """
 
     @abstractmethod
     def fit(self, counts: Any) -> Self:
@@ -143,10 +164,13 @@ class Estimator(ABC):
                 self._need_fit()
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
+    def anew(self) -> Self:
+        """Give another estimator with the same settings, which has seen nothing."""
+        return type(self)(**{name: v for name, v in self.config().items() if name != "name"})
+
     def _start_over(self) -> None:
         """Forget the fit: a state saved before the first fit is empty."""
-        settings = {name: value for name, value in self.config().items() if name != "name"}
-        self.__dict__ = type(self)(**settings).__dict__
+        self.__dict__ = self.anew().__dict__
 
     def _need_fit(self) -> None:
         if not self.fitted:
@@ -239,6 +263,30 @@ def as_groups(groups: Any, count: int | None = None) -> np.ndarray:
             "pass an array that maps the index of a cell to its group",
         )
     return array.astype(np.int64)
+
+
+def need_group_of_each(groups: np.ndarray, cells: int) -> None:
+    """Refuse groups of another number of cells."""
+    if len(groups) != cells:
+        raise BatchMismatchError(
+            f"there are {len(groups)} groups' entries for {cells} cells",
+            "each cell belongs to one group",
+            "give one group index for each cell",
+        )
+
+
+def as_json(setting: Any) -> Any:
+    """Give a setting in a form that JSON can hold: no arrays, and no numbers of NumPy.
+
+    Example:
+        >>> as_json(np.eye(2)), as_json(np.float32(2)), as_json("diagonal"), as_json(None)
+        ([[1.0, 0.0], [0.0, 1.0]], 2.0, 'diagonal', None)
+    """
+    if isinstance(setting, RewardLevels):
+        return setting.values.tolist()
+    if setting is None or isinstance(setting, str):
+        return setting
+    return np.asarray(getattr(setting, "matrix", setting)).tolist()
 
 
 def pick(state: dict[str, np.ndarray], **shapes: tuple[int, ...] | None) -> list[np.ndarray]:

@@ -36,6 +36,8 @@ _LEVEL_PSEUDOCOUNT = 0.5
 _KNOWN_LEVELS = 1e4
 _FLOOR = 1e-3
 WARM_ITERATIONS = 5
+LIMIT = 200
+"""The most iterations of one run."""
 GAIN = 1e-6
 """Stop when the ELBO gains less than this per observation."""
 
@@ -229,7 +231,7 @@ def update(
 
 
 def converge(
-    counts: Array, start: Beliefs, prior: Beliefs, limit: int, extra: Array | None = None
+    counts: Array, start: Beliefs, prior: Beliefs, limit: int = LIMIT, extra: Array | None = None
 ) -> Run:
     """Iterate from a start until the ELBO gains less than 1e-6 per observation."""
     xp = namespace(counts)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from unperturb._array import Array, as_floats, gammaln, namespace, row_sums, to_numpy
+from unperturb._array import Array, as_floats, namespace, row_sums, to_numpy
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators.base import (
     AMBIGUOUS_NATS,
@@ -14,6 +14,7 @@ from unperturb.estimators.base import (
     Sparse,
     anchor_mask,
     as_anchors,
+    as_json,
     check_counts,
     pick,
 )
@@ -25,135 +26,19 @@ from unperturb.estimators.beliefs import (
     converge,
     level_posterior,
     prior_beliefs,
-    seen_cells,
     update,
 )
-from unperturb.estimators.majority_vote import majority_vote
+from unperturb.estimators.search import FEW_LEVELS, Solution, choose, solve
 from unperturb.estimators.uncertainty import (
     best_labels,
     credible_interval,
     relabelling_gain,
     relabelling_margin,
 )
-from unperturb.levels import RewardLevels
 
-LIMIT = 200
-_FEW_LEVELS = 4
 _IMPOSSIBLE = 1e20
 _SAME = 0.05
 """Two solutions whose matrices differ by less than this are one."""
-
-
-class Solution(NamedTuple):
-    """The best of several runs, and all of them: axis 0 of `runs` and `scores` is the start."""
-
-    best: Beliefs
-    trace: Array
-    runs: Run
-    scores: Array
-
-
-def starts(counts: Array, prior: Beliefs) -> list[Beliefs]:
-    """Give where to start from: EM finds a local optimum only.
-
-    The prior mean; the majority vote, smoothed by the prior; all cells on one level, which is the
-    truth where only one level occurs.
-    """
-    xp = namespace(counts)
-    M = counts.shape[1]
-    vote = majority_vote(counts)
-    voted = Beliefs(
-        prior.rows + vote.row_size[:, None] * vote.confusion,
-        prior.levels + xp.sum(vote.posterior, axis=0),
-    )
-    total = xp.sum(counts, axis=0)
-    cells = xp.sum(xp.astype(xp.sum(counts, axis=1) > 0, counts.dtype))
-    eye = xp.eye(M, dtype=counts.dtype)
-    modal = xp.astype(total == xp.max(total), counts.dtype)
-    single = [eye[z, ...] for z in range(M)] if M <= _FEW_LEVELS else [modal / xp.sum(modal)]
-    lone = [
-        Beliefs(prior.rows + one[:, None] * total, prior.levels + one * cells) for one in single
-    ]
-    return [prior, voted, *lone]
-
-
-def anchored_start(counts: Array, prior: Beliefs, extra: Array) -> Beliefs:
-    """Give what the anchored cells alone say.
-
-    Where they contradict the prior, no other start is near the optimum that they belong to.
-    """
-    xp = namespace(counts)
-    known = xp.any(extra < 0, axis=0)[None, :] & (extra == 0)
-    q = xp.astype(known, counts.dtype)
-    return Beliefs(prior.rows + q @ counts, prior.levels + xp.sum(q, axis=1))
-
-
-def solve(
-    counts: Array, prior: Beliefs, limit: int = LIMIT, extra: Array | None = None
-) -> Solution:
-    """Run from every start, keep the best ELBO less Occam's price; works inside `jax.jit` too."""
-    begin = starts(counts, prior)
-    if extra is not None:
-        begin.append(anchored_start(counts, prior, extra))
-    runs = [converge(counts, start, prior, limit, extra) for start in begin]
-    return _choose([*runs, *alone(counts, prior, limit, extra)], prior, counts)
-
-
-def _choose(runs: list[Run], prior: Beliefs, counts: Array) -> Solution:
-    """Keep the best of several runs, by ELBO less Occam's price for each level that occurs.
-
-    Where only one level occurs (CartPole), some odd cell among hundreds looks like a second one.
-    One of K cells does so by log 2K nats with a chance of one half at most: that is the price.
-    """
-    xp = namespace(prior.rows)
-    stacked = Run(
-        Beliefs(
-            xp.stack([run.beliefs.rows for run in runs]),
-            xp.stack([run.beliefs.levels for run in runs]),
-        ),
-        xp.stack([run.elbo for run in runs]),
-        xp.stack([run.trace for run in runs]),
-    )
-    # Smooth, since a price for "more than one observation" would decide between labellings of
-    # which one leaves .9 observations to a level that does not occur, and the other 1.1.
-    occurs = 1 - xp.exp(-xp.sum(stacked.beliefs.rows - prior.rows, axis=-1))
-    price = xp.log(1 + 2 * xp.sum(seen_cells(counts)))
-    scores = stacked.elbo - price * xp.sum(occurs, axis=-1)
-    best = xp.argmax(scores)
-    return Solution(
-        Beliefs(stacked.beliefs.rows[best, ...], stacked.beliefs.levels[best, ...]),
-        stacked.trace[best, ...],
-        stacked,
-        scores,
-    )
-
-
-def alone(counts: Array, prior: Beliefs, limit: int, extra: Array | None) -> list[Run]:
-    """Give, for each level, the belief that every cell has it, and the exact evidence for that.
-
-    EM drifts from there to a solution in which a second level owns a fraction of a cell. That one
-    pays Occam's price twice, and lost to the mirror image of the truth before these were compared.
-    """
-    xp = namespace(counts)
-    M = counts.shape[1]
-    seen = seen_cells(counts)
-    eye = xp.eye(M, dtype=counts.dtype)
-    rows = prior.rows[None, ...] + eye[:, :, None] * xp.sum(counts, axis=0)
-    levels = prior.levels[None, :] + eye * xp.sum(seen)
-    evidence = xp.sum(_log_beta(rows) - _log_beta(prior.rows), axis=-1)
-    evidence = evidence + _log_beta(levels) - _log_beta(prior.levels)
-    if extra is not None:
-        evidence = evidence + extra @ seen
-    later = xp.full((M, limit - 1), xp.nan, dtype=counts.dtype)
-    trace = xp.concat([evidence[:, None], later], axis=1)
-    return [
-        Run(Beliefs(rows[z, ...], levels[z, ...]), evidence[z], trace[z, ...]) for z in range(M)
-    ]
-
-
-def _log_beta(a: Array) -> Array:
-    xp = namespace(a)
-    return xp.sum(gammaln(a), axis=-1) - gammaln(xp.sum(a, axis=-1))
 
 
 def _busy(table: np.ndarray) -> np.ndarray:
@@ -202,6 +87,12 @@ class DawidSkene(Estimator):
         self._cold_total = 0.0
         self._rivals: list[tuple[float, np.ndarray]] = []
 
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse a prior, anchors or an order that don't fit."""
+        prior_beliefs(levels, self.prior, self.prior_strength, self.level_prior)
+        anchor_mask(self.anchors, cells, levels)
+        self._order(levels)
+
     def fit(self, counts: Any) -> Self:
         """Estimate C from all starts."""
         table = check_counts(counts)
@@ -212,7 +103,7 @@ class DawidSkene(Estimator):
         solution = solve(busy, prior, extra=extra)
         if self.anchors or self.level_prior is not None:
             solution = self._relabelled(busy, prior, extra, solution)
-        elif table.shape[1] > _FEW_LEVELS:
+        elif table.shape[1] > FEW_LEVELS:
             solution = self._renamed(busy, prior, solution)
         beliefs = self._sorted(solution.best, prior)
         self._cold_total = float(to_numpy(table).sum())
@@ -236,7 +127,7 @@ class DawidSkene(Estimator):
         prior, extra = self._prior(table), self._extra(table)
         rows = table[_busy(table)] if self._may_shrink(table) else table
         known = self.anchors or self.level_prior is not None
-        many = table.shape[1] > _FEW_LEVELS and not known
+        many = table.shape[1] > FEW_LEVELS and not known
         before = _named(self._beliefs, prior) if many else self._beliefs
         result = update(rows, before, prior, extra=extra)
         self.trace_ = np.atleast_1d(to_numpy(result.elbo))
@@ -329,9 +220,9 @@ class DawidSkene(Estimator):
             prior.rows + xp.take(free.rows - plain.rows, take, axis=0),
             prior.levels + xp.take(free.levels - plain.levels, take, axis=0),
         )
-        run = converge(table, start, prior, LIMIT, extra)
+        run = converge(table, start, prior, extra=extra)
         if overruled:
-            return _choose([run], prior, table)
+            return choose([run], prior, table)
         return self._joined(solution, run, prior, table)
 
     def _renamed(self, table: Array, prior: Beliefs, solution: Solution) -> Solution:
@@ -339,7 +230,7 @@ class DawidSkene(Estimator):
         start = _named(solution.best, prior)
         if start is solution.best:
             return solution
-        return self._joined(solution, converge(table, start, prior, LIMIT), prior, table)
+        return self._joined(solution, converge(table, start, prior), prior, table)
 
     @staticmethod
     def _joined(solution: Solution, run: Run, prior: Beliefs, table: Array) -> Solution:
@@ -349,7 +240,7 @@ class DawidSkene(Estimator):
             Run(Beliefs(every.beliefs.rows[i], every.beliefs.levels[i]), every.elbo[i], trace)
             for i, trace in enumerate(every.trace)
         ]
-        return _choose([*runs, run], prior, table)
+        return choose([*runs, run], prior, table)
 
     def _note_rivals(self, solution: Solution, prior: Beliefs) -> None:
         scores, every = to_numpy(solution.scores), solution.runs.beliefs
@@ -363,17 +254,11 @@ class DawidSkene(Estimator):
 
     def _sorted(self, beliefs: Beliefs, prior: Beliefs) -> Beliefs:
         """Relabel so that rows ascend in the mean of what they show, if `order` says they do."""
-        if self.order is None:
+        order = self._order(beliefs.levels.shape[0])
+        if order is None:
             return beliefs
         xp = namespace(beliefs.rows)
-        given = self.order.values if isinstance(self.order, RewardLevels) else self.order
-        values = as_floats(given, like=beliefs.rows)
-        if tuple(values.shape) != tuple(beliefs.levels.shape):
-            raise InvalidOptionError(
-                f"order has shape {tuple(values.shape)} for {beliefs.levels.shape[0]} levels",
-                "it holds the value of each level",
-                "pass order=levels.values",
-            )
+        values = as_floats(order, like=beliefs.rows)
         rows = beliefs.rows - prior.rows
         size = xp.sum(rows, axis=1)
         busy = to_numpy(size) > 1e-6
@@ -384,6 +269,18 @@ class DawidSkene(Estimator):
         take = xp.asarray(places)
         levels = xp.take(beliefs.levels - prior.levels, take, axis=0)
         return Beliefs(prior.rows + xp.take(rows, take, axis=0), prior.levels + levels)
+
+    def _order(self, levels: int) -> np.ndarray | None:
+        if self.order is None:
+            return None
+        values = np.asarray(getattr(self.order, "values", self.order), dtype=np.float64)
+        if values.shape != (levels,):
+            raise InvalidOptionError(
+                f"order has shape {values.shape} for {levels} levels",
+                "it holds the value of each level",
+                "pass order=levels.values",
+            )
+        return values
 
     def _keep(self, table: Array, beliefs: Beliefs, posterior: Array) -> None:
         xp = namespace(table)
@@ -397,21 +294,12 @@ class DawidSkene(Estimator):
 
     def config(self) -> dict[str, Any]:
         """Describe the settings in a form that JSON can hold."""
-        as_list = {
-            name: value if value is None or isinstance(value, str) else np.asarray(value).tolist()
-            for name, value in (
-                ("prior", getattr(self.prior, "matrix", self.prior)),
-                ("level_prior", self.level_prior),
-                (
-                    "order",
-                    self.order.values if isinstance(self.order, RewardLevels) else self.order,
-                ),
-            )
-        }
         return {
             "name": self.name,
-            **as_list,
-            "prior_strength": self.prior_strength,
+            "prior": as_json(self.prior),
+            "level_prior": as_json(self.level_prior),
+            "order": as_json(self.order),
+            "prior_strength": as_json(self.prior_strength),
             "anchors": self.anchors,
         }
 

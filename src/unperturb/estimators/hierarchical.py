@@ -7,8 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unperturb._array import Array, as_floats, gammaln, namespace, scatter_add, to_numpy
-from unperturb.errors import BatchMismatchError
-from unperturb.estimators.base import Estimator, as_groups, check_counts, pick
+from unperturb.estimators.base import (
+    Estimator,
+    as_groups,
+    check_counts,
+    need_group_of_each,
+    pick,
+)
 from unperturb.estimators.beliefs import STRENGTH, Beliefs, Prior, expected_logs, softmax
 from unperturb.estimators.dawid_skene import DawidSkene
 from unperturb.estimators.uncertainty import beta_interval
@@ -58,6 +63,11 @@ class Hierarchical(Estimator):
         """The number of groups."""
         return int(self.groups.max()) + 1
 
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse groups, or settings of the shared estimate, that don't fit."""
+        need_group_of_each(self.groups, cells)
+        self.shared.check(cells, levels)
+
     def fit(self, counts: Any) -> Self:
         """Estimate the shared C from all cells, then each group's."""
         table = self._check(counts)
@@ -72,12 +82,7 @@ class Hierarchical(Estimator):
 
     def _check(self, counts: Any) -> Array:
         table = check_counts(counts)
-        if table.shape[0] != len(self.groups):
-            raise BatchMismatchError(
-                f"there are {len(self.groups)} groups' entries for {table.shape[0]} cells",
-                "each cell belongs to one group",
-                "give one group index for each cell",
-            )
+        need_group_of_each(self.groups, table.shape[0])
         return table
 
     def _split(self, table: Array) -> Self:

@@ -8,8 +8,14 @@ import numpy as np
 
 from unperturb._array import as_floats, namespace, to_numpy
 from unperturb.confusion import as_confusion
-from unperturb.errors import BatchMismatchError, InvalidConfusionError
-from unperturb.estimators.base import Estimator, as_groups, check_counts, pick
+from unperturb.errors import InvalidConfusionError
+from unperturb.estimators.base import (
+    Estimator,
+    as_groups,
+    check_counts,
+    need_group_of_each,
+    pick,
+)
 from unperturb.estimators.beliefs import seen_cells, softmax
 
 _ROUNDS = 20
@@ -43,22 +49,22 @@ class Known(Estimator):
             )
         self.groups = None if groups is None else as_groups(groups, len(self.confusion_))
 
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse a matrix of other levels, or groups of other cells."""
+        if self.groups is not None:
+            need_group_of_each(self.groups, cells)
+        if levels != self.confusion_.shape[-1]:
+            raise InvalidConfusionError(
+                f"C has shape {self.confusion_.shape} for {levels} levels",
+                "it has one row and one column for each level",
+                "use the same levels for both",
+            )
+
     def fit(self, counts: Any) -> Self:
         """Estimate the levels of the cells and their frequencies, given C."""
         table = check_counts(counts)
         xp = namespace(table)
-        if self.groups is not None and table.shape[0] != len(self.groups):
-            raise BatchMismatchError(
-                f"there are {len(self.groups)} groups' entries for {table.shape[0]} cells",
-                "each cell belongs to one group",
-                "give one group index for each cell",
-            )
-        if table.shape[1] != self.confusion_.shape[-1]:
-            raise InvalidConfusionError(
-                f"C has {self.confusion_.shape[-1]} levels, the counts {table.shape[1]}",
-                "both describe the same levels",
-                "use the same levels for both",
-            )
+        self.check(*table.shape)
         logs = as_floats(np.log(np.maximum(self.confusion_, _TINY)), like=table)
         if self.groups is None:
             likelihood = logs @ xp.matrix_transpose(table)

@@ -87,6 +87,10 @@ class MajorityVote(Estimator):
             )
         self.prior = prior
 
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse anchors that don't fit."""
+        anchor_mask(self.anchors, cells, levels)
+
     def fit(self, counts: Any) -> Self:
         """Estimate C from the counts."""
         table = check_counts(counts)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from unperturb._array import Array, namespace, to_numpy
+from unperturb._checks import is_number
 from unperturb.errors import InvalidOptionError
-from unperturb.estimators.base import Estimator, check_counts, pick
+from unperturb.estimators.base import Estimator, as_json, check_counts, pick
 from unperturb.estimators.beliefs import (
     STRENGTH,
     Beliefs,
@@ -111,9 +112,9 @@ class StreamingDawidSkene(Estimator):
         prior_strength: float = STRENGTH,
         level_prior: Any = None,
     ) -> None:
-        if not memory > 1:
+        if not (is_number(memory) and memory > 1):
             raise InvalidOptionError(
-                f"memory is {memory}",
+                f"memory is {memory!r}",
                 "it is the number of observations of C that are remembered",
                 f"pass memory={MEMORY}",
             )
@@ -122,6 +123,10 @@ class StreamingDawidSkene(Estimator):
         self.prior_strength = prior_strength
         self.level_prior = level_prior
         self._stream: Stream | None = None
+
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse a prior that doesn't fit."""
+        prior_beliefs(levels, self.prior, self.prior_strength, self.level_prior)
 
     def fit(self, counts: Any) -> Self:
         """Start a stream with its first chunk."""
@@ -171,15 +176,12 @@ class StreamingDawidSkene(Estimator):
 
     def config(self) -> dict[str, Any]:
         """Describe the settings in a form that JSON can hold."""
-        prior = getattr(self.prior, "matrix", self.prior)
         return {
             "name": self.name,
-            "memory": self.memory,
-            "prior": prior if isinstance(prior, str) else np.asarray(prior).tolist(),
-            "prior_strength": self.prior_strength,
-            "level_prior": None
-            if self.level_prior is None
-            else np.asarray(self.level_prior).tolist(),
+            "memory": as_json(self.memory),
+            "prior": as_json(self.prior),
+            "prior_strength": as_json(self.prior_strength),
+            "level_prior": as_json(self.level_prior),
         }
 
     def state_dict(self) -> dict[str, np.ndarray]:

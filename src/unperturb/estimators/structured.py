@@ -9,7 +9,14 @@ import numpy as np
 from unperturb._array import Array, as_floats, digamma, loop, namespace, to_numpy
 from unperturb.confusion import as_confusion
 from unperturb.errors import InvalidConfusionError, InvalidPriorError
-from unperturb.estimators.base import Estimator, anchor_mask, as_anchors, check_counts, pick
+from unperturb.estimators.base import (
+    Estimator,
+    anchor_mask,
+    as_anchors,
+    as_json,
+    check_counts,
+    pick,
+)
 from unperturb.estimators.beliefs import prior_beliefs, seen_cells, softmax
 
 _LIMIT = 100
@@ -52,17 +59,26 @@ class Structured(Estimator):
         self.level_prior = level_prior
         self.anchors = as_anchors(anchors)
 
+    def check(self, cells: int, levels: int) -> None:
+        """Refuse a shape, frequencies or anchors that don't fit."""
+        self._check_shape(levels)
+        prior_beliefs(levels, level_prior=self.level_prior)
+        anchor_mask(self.anchors, cells, levels)
+
+    def _check_shape(self, M: int) -> None:
+        if self.noise.shape != (M, M):
+            raise InvalidConfusionError(
+                f"the noise shape is {self.noise.shape} for {M} levels",
+                "N has one row and one column for each level",
+                "use the same levels for both",
+            )
+
     def fit(self, counts: Any) -> Self:
         """Estimate omega by expectation-maximisation, with a Beta prior on it."""
         table = check_counts(counts)
         xp = namespace(table)
         M = table.shape[1]
-        if self.noise.shape != (M, M):
-            raise InvalidConfusionError(
-                f"the noise shape is {self.noise.shape} for counts of {M} levels",
-                "N has one row and one column for each level",
-                "use the same levels for both",
-            )
+        self._check_shape(M)
         N = as_floats(self.noise, like=table)
         eye = xp.eye(M, dtype=table.dtype)
         mask = anchor_mask(self.anchors, *table.shape)
@@ -116,9 +132,7 @@ class Structured(Estimator):
             "name": self.name,
             "noise": self.noise.tolist(),
             "prior": self.prior,
-            "level_prior": None
-            if self.level_prior is None
-            else np.asarray(self.level_prior).tolist(),
+            "level_prior": as_json(self.level_prior),
             "anchors": self.anchors,
         }
 

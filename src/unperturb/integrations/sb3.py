@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from unperturb.audit import RewardAudit
 from unperturb.cells import Cells
 from unperturb.corrector import RewardCorrector
 from unperturb.errors import InvalidOptionError, MissingExtraError
-from unperturb.levels import RewardLevels
 from unperturb.wrappers._arguments import Levels, in_groups, levels_of, need_groups, noise_of
 from unperturb.wrappers._batches import kept, with_rows
-from unperturb.wrappers._correction import Correction
+from unperturb.wrappers._correction import Correction, Corrects
 from unperturb.wrappers._noise import NoiseStreams, perturbed
 
 try:
@@ -38,7 +36,27 @@ _ALL_ENTRIES = 4
 """Up to so many levels every entry of C is logged, beyond only the diagonal."""
 
 
-class PerturbRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
+class _Remembers(VecEnvWrapper):  # type: ignore[misc]
+    """Keeps what a step began with, since its reward belongs to that."""
+
+    def __init__(self, venv: VecEnv) -> None:
+        super().__init__(venv)
+        self._observations: Any = None
+        self._actions: Any = None
+
+    def reset(self) -> Any:
+        """Reset the environments; what was learned of the reward stays."""
+        observations = self.venv.reset()
+        self._observations = kept(observations)
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Start a step."""
+        self._actions = kept(actions)
+        self.venv.step_async(actions)
+
+
+class PerturbRewardVecEnv(_Remembers):
     """Shows each reward through a confusion matrix; `infos[i]["clean_reward"]` keeps the true one.
 
     The arguments are those of `unperturb.vector.PerturbReward`; `seed()` seeds the noise, too. A
@@ -68,25 +86,12 @@ class PerturbRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
         self._groups = groups
         below = sum(isinstance(inner, PerturbRewardVecEnv) for inner in _stack(venv))
         self._streams = NoiseStreams(self.num_envs, below)
-        self._observations: Any = None
-        self._actions: Any = None
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed the environments and the noise; the environments take it at the next reset."""
         seeds: Sequence[int | None] = self.venv.seed(seed)
         self._streams.seed(seeds)
         return seeds
-
-    def reset(self) -> Any:
-        """Reset the environments."""
-        observations = self.venv.reset()
-        self._observations = kept(observations)
-        return observations
-
-    def step_async(self, actions: np.ndarray) -> None:
-        """Start a step."""
-        self._actions = kept(actions)
-        self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Finish the step and perturb its rewards."""
@@ -104,7 +109,7 @@ class PerturbRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
         return observations, noisy.astype(rewards.dtype), dones, infos
 
 
-class CorrectRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
+class CorrectRewardVecEnv(Corrects, _Remembers):
     """Estimates how the reward lies, from all environments together, and gives corrected rewards.
 
     `infos[i]` holds the `observed_reward` and its `level`, an index. The arguments are those of
@@ -131,8 +136,6 @@ class CorrectRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
     ) -> None:
         super().__init__(venv)
         self._correction = Correction(venv, venv.num_envs, levels, cells, corrector, options)
-        self._observations: Any = None
-        self._actions: Any = None
         if any(isinstance(inner, VecNormalize) for inner in _stack(venv)):
             warnings.warn(
                 "VecNormalize lies inside CorrectRewardVecEnv: normalised rewards are no reward "
@@ -141,25 +144,6 @@ class CorrectRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
                 UserWarning,
                 stacklevel=2,
             )
-
-    @property
-    def levels(self) -> RewardLevels:
-        """The reward levels."""
-        return self._correction.levels
-
-    @property
-    def cells(self) -> Cells | None:
-        """The cells in use; None until they are chosen."""
-        return self._correction.cells
-
-    @property
-    def corrector(self) -> RewardCorrector | None:
-        """The corrector, to share, save or ask; None until the cells are chosen."""
-        return self._correction.corrector
-
-    def audit(self) -> RewardAudit:
-        """Say how the reward lies, how sure that is, and what to do."""
-        return self._correction.audit()
 
     def save_corrector(self, path: str | Path) -> None:
         """Write what was learned to an .npz file, once there is anything."""
@@ -170,17 +154,6 @@ class CorrectRewardVecEnv(VecEnvWrapper):  # type: ignore[misc]
         """Go on with a corrector that `save_corrector` wrote."""
         loaded = RewardCorrector.load(path)
         self._correction = Correction(self.venv, self.num_envs, self.levels, None, loaded, {})
-
-    def reset(self) -> Any:
-        """Reset the environments; what was learned stays."""
-        observations = self.venv.reset()
-        self._observations = kept(observations)
-        return observations
-
-    def step_async(self, actions: np.ndarray) -> None:
-        """Start a step."""
-        self._actions = kept(actions)
-        self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Finish the step and correct its rewards."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from unperturb.audit import RewardAudit
 from unperturb.errors import InvalidOptionError
 from unperturb.estimators import DawidSkene, Estimator, MajorityVote
+from unperturb.estimators.beliefs import Prior
 from unperturb.levels import RewardLevels
 from unperturb.logs.anchors import Anchors, read_anchors
 from unperturb.logs.columns import Column, choose_columns
@@ -45,7 +46,18 @@ class Suspect(NamedTuple):
 
 
 class LogAnalysis:
-    """A log that was read, counted and audited; the arguments are those of `audit_log`."""
+    """A log that was read, counted and audited; the arguments are those of `audit_log`.
+
+    Example:
+        >>> import tempfile
+        >>> state = np.arange(3000) % 10
+        >>> wrong = np.random.default_rng(0).random(3000) < 0.2
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savez(folder + "/log.npz", state=state, reward=(state > 4) ^ wrong)
+        ...     analysis = LogAnalysis(folder + "/log.npz")
+        >>> analysis.levels, analysis.rows, round(analysis.wrong_share, 1)
+        (RewardLevels([0.0, 1.0]), 3000, 0.2)
+    """
 
     def __init__(
         self,
@@ -177,20 +189,15 @@ def _levels_text(levels: RewardLevels) -> str:
 def _estimator(name: str, prior: str) -> Callable[[dict[int, int] | None], Estimator]:
     if name not in ESTIMATORS or prior not in PRIORS:
         wrong, choice = (
-            (f"estimator={name!r}", ESTIMATORS) if name not in ESTIMATORS else (prior, PRIORS)
+            (f"estimator={name!r}", ESTIMATORS)
+            if name not in ESTIMATORS
+            else (f"prior={prior!r}", PRIORS)
         )
         raise InvalidOptionError(
             f"{wrong} is not known", f"for a log there are {', '.join(choice)}", "pass one of them"
         )
-    if name == "dawid-skene":
-        return lambda anchors: DawidSkene(prior=prior, anchors=anchors)
-    if prior != "diagonal":
-        raise InvalidOptionError(
-            f"prior={prior!r} is given with the majority vote",
-            "a vote has no prior",
-            "use --estimator dawid-skene",
-        )
-    return lambda anchors: MajorityVote(anchors=anchors)
+    make = DawidSkene if name == "dawid-skene" else MajorityVote
+    return lambda anchors: make(prior=cast(Prior, prior), anchors=anchors)
 
 
 def _check_bins(bins: Bins) -> None:

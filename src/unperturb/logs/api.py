@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from unperturb.audit import RewardAudit
+from unperturb.corrector.options import Method
 from unperturb.levels import RewardLevels
 from unperturb.logs.analysis import LogAnalysis, Suspect
 from unperturb.logs.anchors import Anchors
 from unperturb.logs.output import output_path
-from unperturb.logs.scores import Method
 from unperturb.logs.survey import Bins
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from unperturb._array import to_numpy
+from unperturb.corrector.options import check_method
 from unperturb.denoise import cell_values, mixed_cells
-from unperturb.errors import InvalidOptionError
 from unperturb.estimators import Estimator
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
 
-Method = Literal["surrogate", "posterior"]
 N_EFF = 100.0
 """As in RewardCorrector: the inverse of an estimated C is regularised."""
 _ROUNDS = 200
@@ -48,12 +47,7 @@ def score(
     been. A cell that no single level explains (the G-test of `denoise`) holds a mixture of levels:
     there the probabilities are those of a single reward, given the shares that fit the cell best.
     """
-    if method not in get_args(Method):
-        raise InvalidOptionError(
-            f"method={method!r}",
-            "a reward is corrected by 'surrogate' or by 'posterior'",
-            "pass one of them",
-        )
+    check_method(method)
     C, posterior = to_numpy(fit.confusion_), to_numpy(fit.posterior_)
     M = len(levels)
     surrogate = np.asarray(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from unperturb.audit import RewardAudit
 from unperturb.cells import Cells
@@ -17,51 +15,9 @@ from unperturb.errors import InvalidCellsError, InvalidOptionError, NotFittedErr
 from unperturb.levels import RewardLevels
 from unperturb.wrappers._arguments import Levels, cells_of, levels_of, plain
 from unperturb.wrappers._batches import joined, kept
+from unperturb.wrappers._choice import FIRST, choose_cells, refuse_cells_to_come
 
 log = logging.getLogger("unperturb")
-
-FIRST = 500
-"""How many observations to look at where a space has no bounds to cut into bins."""
-_SMALL = 16
-"""Beyond so many numbers even two bins of each make more cells than can be visited."""
-_MOST_CELLS = 100_000
-_MOST_BINS = 10
-
-
-def choose_cells(env: Any, num_envs: int = 1, sample: Any = None) -> Cells | None:
-    """Choose cells from the spaces of an environment; None where observations must be seen first.
-
-    Discrete spaces are exact. Up to 16 numbers form a grid, from the bounds of the space or, where
-    it has none, from the sample. For images and more numbers adjacent observations are one state.
-
-    Example:
-        >>> import gymnasium as gym
-        >>> choose_cells(gym.make("FrozenLake-v1"))
-        Cells(16 states times 4 actions)
-    """
-    space = getattr(env, "single_observation_space", None) or env.observation_space
-    boxes = list(_boxes(space))
-    numbers = sum(math.prod(box.shape) for box in boxes)
-    if numbers > _SMALL or any(len(box.shape) > 1 for box in boxes):
-        return Cells.adjacent(envs=num_envs)
-    if sample is None and any(_unbounded(box) for box in boxes):
-        return None
-    bins = max(2, min(_MOST_BINS, int(_MOST_CELLS ** (1 / max(1, numbers)) + 1e-9)))
-    return Cells.of(env, bins=bins, sample=sample)
-
-
-def _boxes(space: spaces.Space[Any]) -> Iterator[spaces.Box]:
-    if isinstance(space, spaces.Box):
-        yield space
-    elif isinstance(space, spaces.Dict | spaces.Tuple):
-        parts = space.spaces
-        for part in parts.values() if isinstance(parts, Mapping) else parts:
-            yield from _boxes(part)
-
-
-def _unbounded(box: spaces.Box) -> bool:
-    # The largest float32 stands for "no bound" in some spaces.
-    return bool((box.low < -3e38).any() or (box.high > 3e38).any())
 
 
 class Correction:
@@ -97,6 +53,7 @@ class Correction:
             self._make(chosen, given=cells is not None)
             return
         # Wrong options shall not wait for the first observations.
+        refuse_cells_to_come(options)
         RewardCorrector(self.levels, Cells.discrete(1, 1), **options)
         log.info(
             "CorrectReward looks at the first %d observations to choose its cells, since the space "
@@ -238,3 +195,28 @@ class Correction:
         """Say which cells are in use."""
         cells = self.cells
         return f"cells from the first {FIRST} observations" if cells is None else cells.describe()
+
+
+class Corrects:
+    """What every wrapper that corrects can be asked."""
+
+    _correction: Correction
+
+    @property
+    def levels(self) -> RewardLevels:
+        """The reward levels."""
+        return self._correction.levels
+
+    @property
+    def cells(self) -> Cells | None:
+        """The cells in use; None until they are chosen."""
+        return self._correction.cells
+
+    @property
+    def corrector(self) -> RewardCorrector | None:
+        """The corrector, to share, save or ask; None until the cells are chosen."""
+        return self._correction.corrector
+
+    def audit(self) -> RewardAudit:
+        """Say how the reward lies, how sure that is, and what to do."""
+        return self._correction.audit()

@@ -7,16 +7,14 @@ from typing import Any
 
 import gymnasium as gym
 
-from unperturb.audit import RewardAudit
 from unperturb.cells import Cells
 from unperturb.corrector import RewardCorrector
-from unperturb.levels import RewardLevels
 from unperturb.wrappers._arguments import Levels
 from unperturb.wrappers._batches import kept
-from unperturb.wrappers._correction import Correction
+from unperturb.wrappers._correction import Correction, Corrects
 
 
-class CorrectReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+class CorrectReward(Corrects, gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Estimates how the reward lies and gives corrected rewards.
 
     `info` holds the `observed_reward` and its `level`, an index. Without `cells` they are chosen
@@ -65,25 +63,6 @@ PassiveEnvChecker<FrozenLakeEnv<FrozenLake-v1>>>>>>>
         gym.Wrapper.__init__(self, env)
         self._correction = correction
         self._observation: Any = None
-
-    @property
-    def levels(self) -> RewardLevels:
-        """The reward levels."""
-        return self._correction.levels
-
-    @property
-    def cells(self) -> Cells | None:
-        """The cells in use; None until they are chosen."""
-        return self._correction.cells
-
-    @property
-    def corrector(self) -> RewardCorrector | None:
-        """The corrector, to share, save or ask; None until the cells are chosen."""
-        return self._correction.corrector
-
-    def audit(self) -> RewardAudit:
-        """Say how the reward lies, how sure that is, and what to do."""
-        return self._correction.audit()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

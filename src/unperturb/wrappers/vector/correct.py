@@ -9,17 +9,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
-from unperturb.audit import RewardAudit
 from unperturb.cells import Cells
 from unperturb.corrector import RewardCorrector
-from unperturb.levels import RewardLevels
 from unperturb.wrappers._arguments import Levels
 from unperturb.wrappers._batches import kept, with_rows
-from unperturb.wrappers._correction import Correction
+from unperturb.wrappers._correction import Correction, Corrects
 from unperturb.wrappers.vector._autoreset import Episodes
 
 
-class CorrectReward(VectorWrapper, gym.utils.RecordConstructorArgs):
+class CorrectReward(Corrects, VectorWrapper, gym.utils.RecordConstructorArgs):
     """Estimates how the reward lies, from all environments together, and gives corrected rewards.
 
     `infos` holds the `observed_reward` and its `level`, an index. The arguments, and the cells
@@ -55,25 +53,6 @@ class CorrectReward(VectorWrapper, gym.utils.RecordConstructorArgs):
         self._correction = correction
         self._episodes = Episodes(env)
         self._observations: Any = None
-
-    @property
-    def levels(self) -> RewardLevels:
-        """The reward levels."""
-        return self._correction.levels
-
-    @property
-    def cells(self) -> Cells | None:
-        """The cells in use; None until they are chosen."""
-        return self._correction.cells
-
-    @property
-    def corrector(self) -> RewardCorrector | None:
-        """The corrector, to share, save or ask; None until the cells are chosen."""
-        return self._correction.corrector
-
-    def audit(self) -> RewardAudit:
-        """Say how the reward lies, how sure that is, and what to do."""
-        return self._correction.audit()
 
     def reset(
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None

@@ -1,83 +1,21 @@
 """The streaming pipeline: what comes out, when, and that an error or a reload leaves no trace."""
 
-import json
 import math
 
 import numpy as np
 import pytest
+from correctors import CELLS, LEVELS, C, every, feed, make, stream
 
 from count_tables import same_state
 from unperturb import Cells, RewardCorrector, RewardLevels, confusion
 from unperturb.errors import (
     BatchMismatchError,
-    DamagedFileError,
-    InvalidConfusionError,
     InvalidCountsError,
-    InvalidOptionError,
     NonFiniteRewardError,
     OutsideSpaceError,
-    SingularConfusionError,
-    StateMismatchError,
     UnknownRewardError,
 )
-from unperturb.estimators import DawidSkene, Hierarchical, Known, StreamingDawidSkene, Structured
 from unperturb.surrogate import surrogate_values
-
-LEVELS = RewardLevels([0.0, 1.0])
-CELLS = Cells.discrete(10, 2)
-C = confusion.binary(0.1, 0.3)
-
-
-def stream(n, seed=0, noise=C):
-    """Give states, actions, true levels and noisy rewards; the upper half of the states pays."""
-    rng = np.random.default_rng(seed)
-    states, actions = rng.integers(10, size=n), rng.integers(2, size=n)
-    true = (states >= 5).astype(int)
-    return states, actions, true, LEVELS.values[noise.draw(true, rng)]
-
-
-def feed(corrector, n, seed=0, batch=50):
-    states, actions, _, noisy = stream(n, seed)
-    parts = [
-        corrector(states[i : i + batch], actions[i : i + batch], noisy[i : i + batch])
-        for i in range(0, n, batch)
-    ]
-    return np.concatenate(parts)
-
-
-KINDS = {
-    "default": {},
-    "vote": {"estimator": "majority-vote", "n_eff": None},
-    "posterior": {"method": "posterior"},
-    "smooth": {"smooth": 5},
-    "posterior and smooth": {"method": "posterior", "smooth": 5},
-    "last of each cell": {"d_max": 7, "eta": 0.5},
-    "forgetting": {"forget": 200.0, "method": "posterior"},
-    "streaming": {"estimator": "streaming", "refresh": 60},
-    "streaming posterior": {"estimator": StreamingDawidSkene(memory=400), "method": "posterior"},
-    "structured": {"estimator": Structured(np.eye(2)[::-1])},
-    "hierarchical": {"estimator": Hierarchical(np.arange(20) // 10), "method": "posterior"},
-    "hierarchical smooth": {"estimator": Hierarchical(np.arange(20) // 10), "smooth": 5},
-    "told": {
-        "estimator": DawidSkene(C, 5.0, [0.5, 0.5], {np.int64(0): 0, 19: np.int64(1)}, LEVELS)
-    },
-    "known": {"confusion": C},
-    "known posterior": {"confusion": C, "method": "posterior"},
-    "known per state": {"confusion": [C.matrix, np.eye(2)] * 5, "smooth": 3},
-    "known per group": {
-        "confusion": Known([C.matrix, np.eye(2)], groups=np.arange(20) // 10),
-        "method": "posterior",
-    },
-}
-every = pytest.mark.parametrize("kind", KINDS)
-
-
-def make(kind, cells=CELLS, **more):
-    """Build a corrector whose estimator is shared with no other test."""
-    options = {"d_min": 30, "refresh": 20, **KINDS[kind], **more}
-    if hasattr(options.get("estimator"), "config"):
-        options["estimator"] = options["estimator"].config()
-    return RewardCorrector(LEVELS, cells, **options)
 
 
 @every
@@ -89,48 +27,6 @@ def test_one_equals_a_batch_of_one(kind):
         assert isinstance(single, float)
         assert single == pytest.approx(many([s], [a], [r])[0], abs=1e-12)
     same_state(one.state_dict(), many.state_dict())
-
-
-@every
-@pytest.mark.parametrize("seen", [10, 70, 200])
-def test_a_saved_corrector_goes_on_bit_for_bit(kind, seen, tmp_path):
-    first = make(kind)
-    feed(first, seen)
-    path = first.save(tmp_path / "corrector.npz")
-    loaded = RewardCorrector.load(path)
-    other = make(kind)
-    feed(other, 120, seed=9)  # what it had learned is replaced
-    other.load_state_dict(first.state_dict())
-    expected = feed(first, 150, seed=1)
-    for again in (loaded, other):
-        np.testing.assert_array_equal(feed(again, 150, seed=1), expected)
-        same_state(first.state_dict(), again.state_dict())
-        np.testing.assert_array_equal(again.confusion, first.confusion)
-        assert repr(again) == repr(first)
-
-
-@every
-def test_config_survives_json(kind):
-    corrector = make(kind)
-    again = RewardCorrector.from_config(json.loads(json.dumps(corrector.config())))
-    assert again.config() == corrector.config()
-    np.testing.assert_array_equal(feed(again, 90), feed(corrector, 90))
-
-
-@pytest.mark.parametrize("levels", [RewardLevels.uniform(-1, 1, 5), RewardLevels.uniform(0, 1, 3)])
-def test_continuous_rewards_and_numpy_settings_survive_json(levels):
-    corrector = RewardCorrector(
-        levels,
-        Cells.grid(0.0, 1.0, 4, actions=None),
-        refresh=np.int64(10),
-        smooth=np.int32(3),
-        eta=np.float32(0.5),
-        n_eff=np.int64(50),
-        d_min=np.int64(20),
-    )
-    again = RewardCorrector.from_config(json.loads(json.dumps(corrector.config())))
-    assert again.config() == corrector.config()
-    assert corrector.state_dict().keys() == again.state_dict().keys()
 
 
 def test_rewards_pass_through_until_enough_were_seen():
@@ -301,6 +197,7 @@ def test_inputs_are_not_changed_and_results_are_copies(kind):
     before = {name: value.copy() for name, value in state.items()}
     out[:] = -7
     corrector.surrogate[...] = -7
+    corrector.confusion[...] = -7
     for now, then in zip((states, actions, noisy), kept, strict=True):
         np.testing.assert_array_equal(now, then)
     same_state(corrector.state_dict(), before)
@@ -335,6 +232,31 @@ def test_an_error_leaves_no_trace(kind, call, error, message):
         with pytest.raises(error):
             corrector.one(observations[wrong], actions[wrong], rewards[wrong])
         same_state(corrector.state_dict(), before)
+
+
+@every
+def test_an_empty_batch_changes_nothing(kind):
+    corrector = make(kind)
+    for rewards in (0, 70):  # before the first estimate, and after
+        if rewards:
+            feed(corrector, rewards, batch=35)
+        before = {name: np.copy(value) for name, value in corrector.state_dict().items()}
+        out = corrector([], [], [])
+        assert (out.shape, out.dtype) == ((0,), np.float64)
+        same_state(corrector.state_dict(), before)
+    with pytest.raises(BatchMismatchError, match=r"\(0,\) rewards for 2 transitions"):
+        corrector([0, 1], [0, 1], [])
+    with pytest.raises(BatchMismatchError, match=r"\(1,\) rewards for 0 transitions"):
+        corrector([], [], [1.0])
+
+
+def test_rewards_taken_with_their_cells_come_in_equal_number():
+    corrector = make("default")
+    before = corrector.state_dict()
+    for given in (np.ones(1), np.ones((2, 1)), np.empty(0)):
+        with pytest.raises(BatchMismatchError, match=r"rewards for 2 transitions; there is one"):
+            corrector.take(np.array([0, 1]), np.array([0, 1]), given)
+    same_state(corrector.state_dict(), before)
 
 
 def test_an_error_leaves_no_trace_in_the_adjacency_queue():
@@ -376,116 +298,6 @@ def test_an_early_estimate_without_an_inverse_is_waited_out():
     assert not corrector.ready
     corrector([0, 0, 0, 0, 1, 1, 1, 1], None, [0.0] * 4 + [1.0] * 4)
     assert corrector.ready
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"method": "mean"}, InvalidOptionError, "method='mean'; a reward is corrected by 'surr"),
-        (
-            {"d_max": 5, "forget": 9.0},
-            InvalidOptionError,
-            r"both d_max=5 and forget=9\.0 are given",
-        ),
-        ({"refresh": 0}, InvalidOptionError, "refresh is 0; it is a whole number of at least 1"),
-        ({"refresh": math.inf}, InvalidOptionError, "refresh is inf"),
-        ({"smooth": 2.5}, InvalidOptionError, "smooth is 2.5"),
-        ({"d_min": -3}, InvalidOptionError, "d_min is -3"),
-        ({"d_max": 0}, InvalidOptionError, "d_max is 0; it must be a whole number >= 1"),
-        ({"forget": 1.0}, InvalidOptionError, r"memory is 1\.0"),
-        ({"eta": 2.0}, InvalidOptionError, r"eta is 2\.0; it weighs the unbiased part"),
-        ({"n_eff": 0.2}, InvalidOptionError, r"n_eff is 0\.2; a learner averages"),
-        ({"estimator": "mean"}, InvalidOptionError, "estimator 'mean' is not known"),
-        ({"confusion": np.eye(3)}, InvalidConfusionError, r"has shape \(3, 3\) for 2 levels"),
-        ({"confusion": [np.eye(2)] * 3}, InvalidConfusionError, "3 matrices for 10 states"),
-        ({"confusion": np.full((2, 2), 0.5)}, SingularConfusionError, "is singular"),
-        (
-            {"confusion": confusion.schedule({0: C})},
-            InvalidConfusionError,
-            "the known confusion is a schedule; .* use estimator='streaming'",
-        ),
-        (
-            {"estimator": Hierarchical([0, 1])},
-            BatchMismatchError,
-            "2 groups' entries for 20 cells; each cell belongs to one group",
-        ),
-    ],
-)
-def test_bad_settings_are_named_at_once(options, error, message):
-    with pytest.raises(error, match=message):
-        RewardCorrector(LEVELS, CELLS, **options)
-
-
-def test_levels_and_cells_come_first():
-    with pytest.raises(
-        InvalidOptionError, match="levels is a list and cells a _SpaceCells; a corr"
-    ):
-        RewardCorrector([0.0, 1.0], CELLS)
-    with pytest.raises(InvalidOptionError, match="cells a int"):
-        RewardCorrector(LEVELS, 20)
-
-
-def test_a_state_of_other_settings_is_named_and_leaves_no_trace():
-    corrector = make("posterior")
-    feed(corrector, 100)
-    before = {name: np.copy(value) for name, value in corrector.state_dict().items()}
-    other = RewardCorrector(RewardLevels([0.0, 2.0]), CELLS, d_min=30, refresh=21)
-    cases = [
-        (other.state_dict(), r"saved with another levels, method, refresh; a state is loaded"),
-        ({}, "the state has no config, counters, table; it is what state_dict"),
-        ({**before, "config": np.array("{")}, "the settings in the state can't be read"),
-        ({**before, "config": np.array("[1]")}, "the settings in the state can't be read"),
-        ({**before, "counters": np.zeros(3)}, r"'counters' has shape \(3,\); here it is \(6,\)"),
-        ({**before, "table": np.zeros(7)}, r"'table' has shape \(7,\); here it is \(2,\)"),
-        ({**before, "table": np.zeros(())}, r"'table' has shape \(\); here"),
-        ({**before, "values": np.zeros(2)}, r"'values' has shape \(2,\); here it is \(20,\)"),
-        ({k: v for k, v in before.items() if k != "counts/table"}, "the state holds"),
-        ({k: v for k, v in before.items() if k != "estimator/rows"}, "the state has no 'rows'"),
-        ({**before, "cells/rows": np.zeros(1)}, r"the state holds \['rows'\]"),
-    ]
-    for state, message in cases:
-        with pytest.raises(StateMismatchError, match=message):
-            corrector.load_state_dict(state)
-        same_state(corrector.state_dict(), before)
-
-
-def test_loading_is_all_or_nothing():
-    donor, corrector = make("default"), make("default")
-    feed(donor, 200, seed=3)
-    feed(corrector, 100)
-    before = {name: np.copy(value) for name, value in corrector.state_dict().items()}
-    state = donor.state_dict()
-    del state["estimator/rows"]  # found out only after the counts were taken over
-    with pytest.raises(StateMismatchError, match="no 'rows'"):
-        corrector.load_state_dict(state)
-    same_state(corrector.state_dict(), before)
-
-
-def test_damaged_files_are_named(tmp_path):
-    corrector = make("posterior")
-    feed(corrector, 100)
-    path = corrector.save(tmp_path / "corrector.npz")
-    whole = path.read_bytes()
-    for content in (b"", b"no archive", whole[: len(whole) // 2], whole[:-30]):
-        path.write_bytes(content)
-        with pytest.raises(DamagedFileError, match=r"corrector\.npz can't be read"):
-            RewardCorrector.load(path)
-    state = corrector.state_dict()
-    for name, value in (
-        ("config", np.array("{")),
-        ("config", np.array('{"levels": 3}')),
-        ("table", np.zeros(3)),
-        ("counters", np.zeros(2)),
-        ("counts/table", np.zeros(3)),
-    ):
-        np.savez(path, **{**state, name: value})
-        with pytest.raises(DamagedFileError, match=r"corrector\.npz holds no corrector \(.*; it"):
-            RewardCorrector.load(path)
-    np.savez(path, x=np.zeros(2))
-    with pytest.raises(DamagedFileError, match="holds no config, counters, table"):
-        RewardCorrector.load(path)
-    with pytest.raises(FileNotFoundError):
-        RewardCorrector.load(tmp_path / "nothing.npz")
 
 
 def test_drift_is_followed():
@@ -535,11 +347,3 @@ def test_pure_cells_get_their_true_value_and_keep_it():
         if i >= 50:  # from 25 rewards per cell on
             wrong |= set(zip(states[off].tolist(), actions[off].tolist(), strict=True))
     assert len(wrong) < 15
-
-
-def test_memory_does_not_grow():
-    corrector = make("posterior", smooth=5)
-    feed(corrector, 500)
-    sizes = {name: value.nbytes for name, value in corrector.state_dict().items()}
-    feed(corrector, 5000, batch=500)
-    assert {name: value.nbytes for name, value in corrector.state_dict().items()} == sizes
