@@ -15,17 +15,8 @@ from hypothesis import strategies as st
 from count_tables import draw, error
 from unperturb import confusion
 from unperturb.estimators import DawidSkene
-from unperturb.estimators.beliefs import (
-    Beliefs,
-    Run,
-    converge,
-    level_posterior,
-    prior_beliefs,
-    step,
-    update,
-)
-from unperturb.estimators.dawid_skene import _named
-from unperturb.estimators.search import Solution, solve, starts
+from unperturb.estimators.beliefs import converge, level_posterior, prior_beliefs, step, update
+from unperturb.estimators.search import solve, starts
 from unperturb.levels import RewardLevels
 from unperturb.surrogate import surrogate_values
 
@@ -353,44 +344,3 @@ def test_torch_agrees_in_float32():
     np.testing.assert_allclose(
         found.confusion, update(counts, prior, prior, 3).beliefs.confusion, atol=1e-5
     )
-
-
-def reversed_table(rng, cells=200, size=30):
-    """Give counts where most rewards are reversed, and C."""
-    C = confusion.symmetric(5, 0.7).matrix
-    return np.array([rng.multinomial(size, C[z]) for z in rng.integers(5, size=cells)], float), C
-
-
-def stuck(table, prior):
-    """Give an optimum in which two levels have each other's name."""
-    swapped, good = [4, 1, 2, 3, 0], solve(table, prior).best
-    start = Beliefs(
-        prior.rows + (good.rows - prior.rows)[swapped],
-        prior.levels + (good.levels - prior.levels)[swapped],
-    )
-    run = converge(table, start, prior, 200)
-    assert run.beliefs.confusion[0, 0] > 0.6  # EM does not leave it
-    every = Run(Beliefs(*(x[None] for x in run.beliefs)), run.elbo[None], run.trace[None])
-    return Solution(run.beliefs, run.trace, every, np.array([run.elbo - 100]))
-
-
-def test_levels_that_have_each_others_name_are_found_out():
-    table, C = reversed_table(np.random.default_rng(0))
-    prior = prior_beliefs(5, "reverse")
-    found = DawidSkene("reverse")._renamed(table, prior, stuck(table, prior))
-    np.testing.assert_allclose(found.best.confusion, C, atol=0.1)
-
-
-def test_a_refinement_gives_levels_their_names_too():
-    table, C = reversed_table(np.random.default_rng(0))
-    prior = prior_beliefs(5, "reverse")
-    estimator = DawidSkene("reverse").fit(table)
-    estimator._beliefs = stuck(table, prior).best
-    np.testing.assert_allclose(estimator.refresh(table).confusion_, C, atol=0.1)
-
-
-def test_names_that_fit_are_left_alone():
-    table, _ = reversed_table(np.random.default_rng(0))
-    prior = prior_beliefs(5, "reverse")
-    good = solve(table, prior).best
-    assert _named(good, prior) is good

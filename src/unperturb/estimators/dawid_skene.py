@@ -28,7 +28,7 @@ from unperturb.estimators.beliefs import (
     prior_beliefs,
     update,
 )
-from unperturb.estimators.search import FEW_LEVELS, Solution, choose, solve
+from unperturb.estimators.search import Solution, choose, solve
 from unperturb.estimators.uncertainty import (
     best_labels,
     credible_interval,
@@ -103,8 +103,6 @@ class DawidSkene(Estimator):
         solution = solve(busy, prior, extra=extra)
         if self.anchors or self.level_prior is not None:
             solution = self._relabelled(busy, prior, extra, solution)
-        elif table.shape[1] > FEW_LEVELS:
-            solution = self._renamed(busy, prior, solution)
         beliefs = self._sorted(solution.best, prior)
         self._cold_total = float(to_numpy(table).sum())
         self._note_rivals(solution, prior)
@@ -126,10 +124,7 @@ class DawidSkene(Estimator):
             return self.fit(table)
         prior, extra = self._prior(table), self._extra(table)
         rows = table[_busy(table)] if self._may_shrink(table) else table
-        known = self.anchors or self.level_prior is not None
-        many = table.shape[1] > FEW_LEVELS and not known
-        before = _named(self._beliefs, prior) if many else self._beliefs
-        result = update(rows, before, prior, extra=extra)
+        result = update(rows, self._beliefs, prior, extra=extra)
         self.trace_ = np.atleast_1d(to_numpy(result.elbo))
         beliefs = self._sorted(result.beliefs, prior)
         self._keep(table, beliefs, self._posterior(table, beliefs, extra))
@@ -223,18 +218,6 @@ class DawidSkene(Estimator):
         run = converge(table, start, prior, extra=extra)
         if overruled:
             return choose([run], prior, table)
-        return self._joined(solution, run, prior, table)
-
-    def _renamed(self, table: Array, prior: Beliefs, solution: Solution) -> Solution:
-        """Start once more from the names that the prior likes best for the levels found."""
-        start = _named(solution.best, prior)
-        if start is solution.best:
-            return solution
-        return self._joined(solution, converge(table, start, prior), prior, table)
-
-    @staticmethod
-    def _joined(solution: Solution, run: Run, prior: Beliefs, table: Array) -> Solution:
-        """Let another run take part."""
         every = solution.runs
         runs = [
             Run(Beliefs(every.beliefs.rows[i], every.beliefs.levels[i]), every.elbo[i], trace)
@@ -350,22 +333,4 @@ def _gain(beliefs: Beliefs, found_with: Beliefs, prior: Beliefs) -> np.ndarray:
         to_numpy(beliefs.levels) - to_numpy(found_with.levels),
         to_numpy(prior.rows),
         to_numpy(prior.levels),
-    )
-
-
-def _named(beliefs: Beliefs, prior: Beliefs) -> Beliefs:
-    """Give the levels the names that the prior likes best; the same beliefs if they have them.
-
-    Under heavy noise two levels may have each other's name: an optimum that EM does not leave, and
-    with many levels no start needs to be near the better one.
-    """
-    nothing = np.zeros(tuple(beliefs.rows.shape))
-    labels, _ = best_labels(_gain(beliefs, prior, prior), nothing, AMBIGUOUS_NATS)
-    if (labels == np.arange(len(labels))).all():
-        return beliefs
-    xp = namespace(beliefs.rows)
-    take = xp.asarray(labels)
-    return Beliefs(
-        prior.rows + xp.take(beliefs.rows - prior.rows, take, axis=0),
-        prior.levels + xp.take(beliefs.levels - prior.levels, take, axis=0),
     )

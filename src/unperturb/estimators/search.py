@@ -12,8 +12,7 @@ from unperturb._array import Array, gammaln, namespace
 from unperturb.estimators.beliefs import LIMIT, Beliefs, Run, converge, seen_cells
 from unperturb.estimators.majority_vote import majority_vote
 
-FEW_LEVELS = 4
-"""Up to so many levels, each of them is a start of its own."""
+_FEW_LEVELS = 4
 
 
 class Solution(NamedTuple):
@@ -42,7 +41,7 @@ def starts(counts: Array, prior: Beliefs) -> list[Beliefs]:
     cells = xp.sum(xp.astype(xp.sum(counts, axis=1) > 0, counts.dtype))
     eye = xp.eye(M, dtype=counts.dtype)
     modal = xp.astype(total == xp.max(total), counts.dtype)
-    single = [eye[z, ...] for z in range(M)] if M <= FEW_LEVELS else [modal / xp.sum(modal)]
+    single = [eye[z, ...] for z in range(M)] if M <= _FEW_LEVELS else [modal / xp.sum(modal)]
     lone = [
         Beliefs(prior.rows + one[:, None] * total, prior.levels + one * cells) for one in single
     ]
