@@ -8,8 +8,10 @@ import time
 
 
 def _part(units: list[dict], barrier, answer) -> None:
+    from unperturb.lab.grid import one_thread
     from unperturb.lab.units import lane_of, trainer_of
 
+    one_thread()
     trainer, steps = trainer_of(units[0]), units[0]["steps"]
     trainer.run([lane_of(unit) for unit in units], min(steps, 1_000))
     lanes = [lane_of(unit) for unit in units]

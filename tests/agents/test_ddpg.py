@@ -1,8 +1,10 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import probes
 import pytest
 
+from unperturb.agents import Task
 from unperturb.agents.ddpg import Hyper, Nets, State, ddpg, gradients
 from unperturb.agents.networks import mlp
 from unperturb.agents.replay import Batch
@@ -22,6 +24,15 @@ def test_the_gradients_by_hand():
     np.testing.assert_allclose(gradient.critic[0][1], [3.0])
     # dQ/da = 3 and dtanh(w s)/dw = s at w = 0; the mean over s = 1, 2; downhill is minus that.
     np.testing.assert_allclose(gradient.actor[0][0], [[-4.5]])
+
+
+def test_the_numbers_of_a_step_are_those_of_its_key():
+    agent = ddpg(Task(features=1, actions=2, low=(-1.0, 0.0), high=(1.0, 1.0)), steps=100)
+    chances = [agent.draw(jax.random.key(seed))[1] for seed in (0, 0, 1)]
+    assert chances[0].bits.shape == (32,)
+    assert chances[0].kick.shape == (2,)
+    np.testing.assert_array_equal(chances[0].bits, chances[1].bits)
+    assert not np.array_equal(chances[0].bits, chances[2].bits)
 
 
 def learned(state: State):

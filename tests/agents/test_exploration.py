@@ -9,7 +9,8 @@ THETA, SIGMA, DT = 0.15, 0.3, 0.5
 
 def paths(runs, steps):
     def step(noise, key):
-        noise = ornstein_uhlenbeck(key, noise, THETA, SIGMA, DT)
+        kick = jax.random.normal(key, noise.shape)
+        noise = ornstein_uhlenbeck(kick, noise, THETA, SIGMA, DT)
         return noise, noise
 
     keys = jax.random.split(jax.random.key(0), steps)
@@ -36,5 +37,5 @@ def test_neighbours_are_correlated_as_theta_says():
 
 
 def test_each_number_has_its_own_noise():
-    noise = ornstein_uhlenbeck(jax.random.key(0), jnp.zeros(3), THETA, SIGMA, DT)
-    assert len(np.unique(np.asarray(noise))) == 3
+    noise = ornstein_uhlenbeck(jnp.arange(3.0), jnp.zeros(3), THETA, SIGMA, DT)
+    np.testing.assert_allclose(noise, SIGMA * np.sqrt(DT) * np.arange(3), rtol=1e-6)

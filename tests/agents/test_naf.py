@@ -49,7 +49,8 @@ def test_exploration_calms_down():
 
     def kick(hyper, t):
         # The episode has just ended, so all noise there is comes of one kick.
-        return abs(float(agent.learn(hyper, state, jax.random.key(1), stays, t).noise[0]))
+        chance = agent.draw(jax.random.key(1))[1]
+        return abs(float(agent.learn(hyper, state, chance, stays, t).noise[0]))
 
     assert kick(agent.hyper, 500) == pytest.approx(kick(agent.hyper, 0) * 0.65)
     assert kick(agent.hyper._replace(calm=1.0), 1000) == 0

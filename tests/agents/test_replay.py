@@ -59,7 +59,8 @@ def test_actions_of_several_numbers():
     buffer = replay.empty(4, features=3, actions=2)
     for t in range(4):
         buffer = replay.store(buffer, transition(t, action=jnp.array([0.1 * t, -0.1 * t])), t)
-    batch = replay.sample_continuous(buffer, jax.random.key(0), 3, 20, features=3)
+    bits = jax.random.bits(jax.random.key(0), (20,))
+    batch = replay.sample_continuous(buffer, bits, 3, features=3)
     t = np.asarray(batch.reward) * -1
     np.testing.assert_allclose(batch.action, [0.1 * t, -0.1 * t], rtol=1e-6)
     np.testing.assert_array_equal(batch.next_observation[0], t + 0.5)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from unperturb import Cells, RewardCorrector, RewardLevels, confusion, surrogate_values
-from unperturb.agents import Task, q_learning
+from unperturb.agents import Task, ddpg, q_learning
 from unperturb.errors import UnknownRewardError
 from unperturb.lab.envs.compiled import compiled_env
-from unperturb.lab.training import CHUNK, Lane, Problem, Trainer, streams
+from unperturb.lab.eyes import CHUNK
+from unperturb.lab.training import Lane, Problem, Trainer, streams
 
 CELLS, LEVELS = Cells.cartpole(), RewardLevels([-1.0, 1.0])
 AGENT = q_learning(Task(features=4, actions=2, cells=CELLS.states))
@@ -154,3 +155,31 @@ def test_the_loop_is_compiled_once(trainer):
         trainer._advance._cache_size() <= 3
     )  # four lanes with values by cell, four without, and one
     assert isinstance(training.agents, jnp.ndarray)
+
+
+def test_a_posterior_is_told_again_with_each_estimate():
+    levels, memory = RewardLevels.uniform(-17, 0, 17, value="upper"), 250
+    cells = Cells.grid([-1.0, -1.0, -8.0], [1.0, 1.0, 8.0], [4, 4, 4], actions=None)
+    agent = ddpg(Task(3, 1, low=(-2.0,), high=(2.0,)), steps=memory)
+    C = confusion.rand_all(17, 0.3, np.random.default_rng(0)).matrix
+    both = [
+        RewardCorrector(levels, cells, method=m, refresh=100) for m in ("posterior", "surrogate")
+    ]
+    lanes = [Lane(0, C, corrector=one) for one in both]
+    training = Trainer(Problem(compiled_env("Pendulum-v1"), agent, levels, cells)).start(lanes)
+
+    def rewards():
+        return np.array(training.agents.buffer[:, :, -2])
+
+    training.advance(299)
+    before = rewards()
+    training.advance(1)
+    after, table = rewards(), both[0].tables
+    # Step 299 stands in row 49; it was seen through the estimate before.
+    rows = np.arange(memory) != 49
+    assert (after[0] != before[0])[rows].mean() > 0.5
+    np.testing.assert_array_equal(after[1, rows], before[1, rows])
+    observations = np.array(training.agents.buffer[0, :, :3])
+    value = table.values[cells.index(observations)]
+    assert not np.isnan(value).any()
+    np.testing.assert_allclose(after[0], value, rtol=1e-6)

@@ -10,6 +10,7 @@ from unperturb.lab.units import (
     episode_scores,
     lane_of,
     noise_matrix,
+    preset,
     problem_key,
     score,
     trainer_of,
@@ -97,3 +98,10 @@ def test_what_can_not_be_is_refused():
         )
     with pytest.raises(InvalidOptionError, match="agent 'ddpg' for the action space Discrete"):
         trainer_of(unit("CartPole-v0", "ddpg", 100, 0))
+
+
+def test_a_posterior_on_pendulum_counts_over_states_alone():
+    known = preset("Pendulum-v1")
+    assert (known.pooled.n, known.cells.n) == (16_000, 320_000)
+    seen = np.array([[0.3, -0.4, 1.0]])
+    assert known.pooled.index(seen) == known.cells.index(seen, np.array([[-2.0]])) // 20

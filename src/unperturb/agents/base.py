@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
+
 
 class Task(NamedTuple):
     """What an agent is told about its environment.
@@ -57,8 +59,15 @@ class Agent(NamedTuple):
         hyper: Its numbers, a pytree of arrays; an argument of every function, so that changing
             them compiles nothing anew.
         init: (hyper, key) -> state.
-        act: (hyper, state, key, observation, t) -> action.
-        learn: (hyper, state, key, transition, t) -> state.
+        act: (hyper, state, chance, observation, t) -> action.
+        learn: (hyper, state, chance, transition, t) -> state.
+        draw: key -> what `act` and `learn` take as chance, by default a key for each. Where an
+            agent draws its numbers here, they are drawn for many steps at once: on a CPU, hashing
+            a few numbers costs about as much as hashing thousands.
+        memory: How many of the last steps it keeps and learns from again; 0 where it can't be
+            told their rewards anew.
+        recall: (state, rewards) -> state: put other rewards in the place of those kept. That of
+            step t stands in row t modulo `memory`; NaN leaves a row as it is.
     """
 
     name: str
@@ -66,3 +75,6 @@ class Agent(NamedTuple):
     init: Callable[..., Any]
     act: Callable[..., Any]
     learn: Callable[..., Any]
+    draw: Callable[[Any], Any] = jax.random.split
+    memory: int = 0
+    recall: Callable[[Any, Any], Any] | None = None

@@ -50,6 +50,13 @@ class State(NamedTuple):
     noise: jax.Array
 
 
+class Chance(NamedTuple):
+    """The random numbers of a step: for the batch, and for the noise."""
+
+    bits: jax.Array
+    kick: jax.Array
+
+
 def gradients(nets: Nets, target: Nets, batch: replay.Batch, gamma: Any) -> Nets:
     """Give what lowers the critic's error, and the actor's lack of value."""
 
@@ -71,9 +78,9 @@ def gradients(nets: Nets, target: Nets, batch: replay.Batch, gamma: Any) -> Nets
     return Nets(jax.grad(actor_loss)(nets.actor), jax.grad(critic_loss)(nets.critic))
 
 
-def wander(hyper: Hyper, key: Any, noise: jax.Array) -> jax.Array:
+def wander(hyper: Hyper, kick: jax.Array, noise: jax.Array) -> jax.Array:
     """Move the noise that makes the actor try things."""
-    return ornstein_uhlenbeck(key, noise, hyper.theta, hyper.sigma, hyper.dt)
+    return ornstein_uhlenbeck(kick, noise, hyper.theta, hyper.sigma, hyper.dt)
 
 
 def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
@@ -82,7 +89,10 @@ def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     Inside, actions lie in [-1, 1]. The noise that is added to them is measured in the units of the
     environment, as in keras-rl.
 
-    On clean Pendulum it came above -1.2 per step in 20 of 20 seeds, after 150,000 steps.
+    On clean Pendulum it came above -1.2 per step in 20 of 20 seeds, after 150,000 steps, and in 15
+    of 16 others. Keras-rl's actor is linear and has no bounds; so it did in 12 of those 16, half of
+    the squared error minimised as there. Clipped to the bounds it did in all 16, but where rewards
+    are surrogates with a standard deviation of hundreds, only in 2 where the tanh did in 6.
 
     Example:
         >>> task = Task(features=3, actions=1, low=(-2.0,), high=(2.0,))
@@ -102,17 +112,22 @@ def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         # The target is a copy: two names of one array can't both be given to the compiler.
         target = jax.tree.map(jnp.copy, nets)
         buffer = replay.empty(capacity, task.features, task.actions)
-        noise = wander(hyper, noise_key, jnp.zeros(task.actions))
+        kick = jax.random.normal(noise_key, (task.actions,))
+        noise = wander(hyper, kick, jnp.zeros(task.actions))
         return State(nets, target, no_moments(nets), buffer, noise)
 
-    def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
+    def draw(key: Any) -> tuple[None, Chance]:
+        sample_key, noise_key = jax.random.split(jax.random.split(key)[1])
+        bits = jax.random.bits(sample_key, (BATCH,))
+        return None, Chance(bits, jax.random.normal(noise_key, (task.actions,)))
+
+    def act(hyper: Hyper, state: State, _: None, observation: Observation, t: Any) -> jax.Array:
         chosen = jnp.tanh(mlp(state.nets.actor, observation.features[:, None])[:, 0])
         return scale.outward(chosen, state.noise)
 
-    def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
+    def learn(hyper: Hyper, state: State, chance: Chance, transition: Transition, t: Any) -> State:
         buffer = replay.store(state.buffer, scale.inward(transition), t)
-        sample_key, noise_key = jax.random.split(key)
-        batch = replay.sample_continuous(buffer, sample_key, t, BATCH, task.features)
+        batch = replay.sample_continuous(buffer, chance.bits, t, task.features)
         gradient = gradients(state.nets, state.target, batch, hyper.gamma)
         gradient = Nets(*(clipped(part, hyper.clip) for part in gradient))
         # During warm-up the step size is zero: a branch here would copy the buffer.
@@ -120,7 +135,11 @@ def ddpg(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         nets, moments = adam(state.nets, gradient, state.moments, rate, t)
         target = towards(state.target, nets, hyper.soft_target)
         ended = transition.terminated | transition.truncated
-        noise = wander(hyper, noise_key, jnp.where(ended, 0.0, state.noise))
+        noise = wander(hyper, chance.kick, jnp.where(ended, 0.0, state.noise))
         return State(nets, target, moments, buffer, noise)
 
-    return Agent("ddpg", Hyper() if hyper is None else hyper, init, act, learn)
+    def recall(state: State, rewards: jax.Array) -> State:
+        return state._replace(buffer=replay.relabelled(state.buffer, rewards))
+
+    hyper = Hyper() if hyper is None else hyper
+    return Agent("ddpg", hyper, init, act, learn, draw, capacity, recall)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from unperturb.agents import replay
 from unperturb.agents.base import Agent, Observation, Task, Transition
 from unperturb.agents.bounds import bounds, within
+from unperturb.agents.ddpg import Chance
 from unperturb.agents.exploration import ornstein_uhlenbeck
 from unperturb.agents.networks import Params, init_mlp, mlp
 from unperturb.agents.optimiser import Moments, adam, clipped, no_moments, towards
@@ -115,9 +116,9 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
     capacity = min(CAPACITY, steps)
     entries = task.actions * (task.actions + 1) // 2
 
-    def wander(hyper: Hyper, key: Any, noise: jax.Array, t: Any) -> jax.Array:
+    def wander(hyper: Hyper, kick: jax.Array, noise: jax.Array, t: Any) -> jax.Array:
         sigma = hyper.sigma * (1 - hyper.calm * t / steps)
-        return ornstein_uhlenbeck(key, noise, hyper.theta, sigma, hyper.dt)
+        return ornstein_uhlenbeck(kick, noise, hyper.theta, sigma, hyper.dt)
 
     def init(hyper: Hyper, key: Any) -> State:
         keys = jax.random.split(key, 5)
@@ -130,17 +131,22 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         # The target is a copy: two names of one array can't both be given to the compiler.
         target = jax.tree.map(jnp.copy, (nets.value, nets.second))
         buffer = replay.empty(capacity, task.features, task.actions)
-        noise = wander(hyper, keys[3], jnp.zeros(task.actions), 0)
+        kick = jax.random.normal(keys[3], (task.actions,))
+        noise = wander(hyper, kick, jnp.zeros(task.actions), 0)
         return State(nets, target, no_moments(nets), buffer, noise)
 
-    def act(hyper: Hyper, state: State, key: Any, observation: Observation, t: Any) -> jax.Array:
+    def draw(key: Any) -> tuple[None, Chance]:
+        sample_key, noise_key = jax.random.split(jax.random.split(key)[1])
+        bits = jax.random.bits(sample_key, (BATCH,))
+        return None, Chance(bits, jax.random.normal(noise_key, (task.actions,)))
+
+    def act(hyper: Hyper, state: State, _: None, observation: Observation, t: Any) -> jax.Array:
         chosen = within(mlp(state.nets.best, observation.features[:, None])[:, 0])
         return scale.outward(chosen, state.noise)
 
-    def learn(hyper: Hyper, state: State, key: Any, transition: Transition, t: Any) -> State:
+    def learn(hyper: Hyper, state: State, chance: Chance, transition: Transition, t: Any) -> State:
         buffer = replay.store(state.buffer, scale.inward(transition), t)
-        sample_key, noise_key = jax.random.split(key)
-        batch = replay.sample_continuous(buffer, sample_key, t, BATCH, task.features)
+        batch = replay.sample_continuous(buffer, chance.bits, t, task.features)
         both = [mlp(target, batch.next_observation)[0] for target in state.target]
         after = jnp.where(hyper.twin > 0, jnp.minimum(*both), both[0])
         wanted = batch.reward + hyper.gamma * (1 - batch.terminated) * after
@@ -157,7 +163,11 @@ def naf(task: Task, steps: int, hyper: Hyper | None = None) -> Agent:
         nets, moments = adam(state.nets, gradient, state.moments, rate, t)
         target = towards(state.target, (nets.value, nets.second), hyper.soft_target)
         ended = transition.terminated | transition.truncated
-        noise = wander(hyper, noise_key, jnp.where(ended, 0.0, state.noise), t)
+        noise = wander(hyper, chance.kick, jnp.where(ended, 0.0, state.noise), t)
         return State(nets, target, moments, buffer, noise)
 
-    return Agent("naf", Hyper() if hyper is None else hyper, init, act, learn)
+    def recall(state: State, rewards: jax.Array) -> State:
+        return state._replace(buffer=replay.relabelled(state.buffer, rewards))
+
+    hyper = Hyper() if hyper is None else hyper
+    return Agent("naf", hyper, init, act, learn, draw, capacity, recall)

@@ -157,11 +157,11 @@ def _init(agent: Agent, hyper: Any, key: Any) -> Any:
 
 
 def _act(agent: Agent, hyper: Any, state: Any, key: Any, seen: Observation, t: Any) -> Any:
-    return agent.act(hyper, state, jax.random.split(jax.random.fold_in(key, t))[0], seen, t)
+    return agent.act(hyper, state, agent.draw(jax.random.fold_in(key, t))[0], seen, t)
 
 
 def _learn(agent: Agent, hyper: Any, state: Any, key: Any, move: Transition, t: Any) -> Any:
-    return agent.learn(hyper, state, jax.random.split(jax.random.fold_in(key, t))[1], move, t)
+    return agent.learn(hyper, state, agent.draw(jax.random.fold_in(key, t))[1], move, t)
 
 
 def _stack(seen: Sequence[Observation]) -> Observation:

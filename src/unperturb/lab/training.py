@@ -24,10 +24,8 @@ from unperturb.lab import channel
 from unperturb.lab.channel import Lens, Window
 from unperturb.lab.envs.compiled import CompiledEnv
 from unperturb.lab.envs.grid import CompiledCells, compiled_cells
+from unperturb.lab.eyes import CHUNK, Eyes
 from unperturb.levels import RewardLevels
-
-CHUNK = 1000
-"""The most steps between two looks at a run."""
 
 
 class Problem(NamedTuple):
@@ -84,15 +82,25 @@ class Outcome(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A lane inside the loop."""
+    """A lane inside the loop; `fresh` is where its next episode begins."""
 
     env: Any
     observation: Any
+    fresh: Any
     agent: Any
     window: Window | None
     total: Any
     episode: Any
     stray: Any
+
+
+class _Chance(NamedTuple):
+    """The random numbers of a step."""
+
+    act: Any
+    learn: Any
+    env: Any
+    noise: Any
 
 
 class _Trace(NamedTuple):
@@ -139,8 +147,9 @@ class Trainer:
         self.problem = problem
         coded = None if problem.cells is None else compiled_cells(problem.cells)
         self._start = jax.jit(jax.vmap(partial(_begin, problem, coded), in_axes=(None, 0)))
-        every = jax.vmap(partial(_step, problem, coded), in_axes=(None, None, 0, 0, 0))
-        self._advance = jax.jit(partial(_advance, every), donate_argnums=0)
+        self._advance = jax.jit(partial(_advance, problem, coded), donate_argnums=0)
+        recall = problem.agent.recall
+        self._recall = None if recall is None else jax.jit(jax.vmap(recall), donate_argnums=0)
 
     def start(self, lanes: Sequence[Lane]) -> Training:
         """Put all lanes at their first step, for whoever wants to stop on the way."""
@@ -182,7 +191,7 @@ class Training:
         self._hyper = trainer.problem.agent.hyper
         seeds = jnp.asarray([lane.seed for lane in lanes], jnp.uint32)
         self._keys, self._run = trainer._start(self._hyper, seeds)
-        self._eyes = _Eyes(trainer.problem, lanes)
+        self._eyes = Eyes(trainer.problem, lanes)
         self._ended: list[np.ndarray] = []
         self.t = 0
 
@@ -203,7 +212,10 @@ class Training:
             self._ended.append(np.asarray(trace.ended)[:n])
             _refuse_strays(self._trainer.problem.levels, np.asarray(self._run.stray))
             self.t += n
-            self._eyes.take(np.asarray(trace.code)[:n], self.t)
+            anew = self._eyes.take(np.asarray(trace.code)[:n], self.t)
+            if anew is not None and self._trainer._recall is not None:
+                told = self._trainer._recall(self._run.agent, anew)
+                self._run = self._run._replace(agent=told)
             if watch is not None:
                 watch(self.t, _score(self._ended))
         return self
@@ -222,13 +234,14 @@ def _begin(
     problem: Problem, coded: CompiledCells | None, hyper: Any, seed: Any
 ) -> tuple[dict[str, jax.Array], _Run]:
     keys = streams(seed)
-    observation, state = problem.env.reset(jax.random.fold_in(keys["reset"], 0))
+    observation, state = _reset(problem, keys, 0)
     window = None
     if problem.smooth is not None and problem.cells is not None:
         window = channel.empty_window(problem.cells.n, len(problem.levels), problem.smooth)
     run = _Run(
         state,
         observation,
+        _reset(problem, keys, 1),
         # The last number of the stream, which no step will draw.
         problem.agent.init(hyper, jax.random.fold_in(keys["agent"], 2**32 - 1)),
         window,
@@ -239,6 +252,16 @@ def _begin(
     # A type that JAX holds for provisional becomes firm in the loop, which would then be compiled
     # a second time.
     return keys, jax.tree.map(_firm, run)
+
+
+def _reset(problem: Problem, keys: Any, episode: Any) -> Any:
+    return problem.env.reset(jax.random.fold_in(keys["reset"], episode))
+
+
+def _draw(problem: Problem, keys: Any, t: Any) -> _Chance:
+    act, learn = problem.agent.draw(jax.random.fold_in(keys["agent"], t))
+    env_key, noise_key = (jax.random.fold_in(keys[name], t) for name in ("env", "noise"))
+    return _Chance(act, learn, env_key, jax.random.uniform(noise_key))
 
 
 def _firm(leaf: Any) -> Any:
@@ -253,33 +276,30 @@ def _step(
     t: Any,
     run: _Run,
     lens: Lens,
-    keys: Any,
+    chance: _Chance,
 ) -> tuple[_Run, _Trace]:
     env, agent, levels = problem.env, problem.agent, problem.levels
-    act_key, learn_key = jax.random.split(jax.random.fold_in(keys["agent"], t))
     before = _seen_as(problem, coded, run.observation)
-    action = agent.act(hyper, run.agent, act_key, before, t)
-    moved = env.step(jax.random.fold_in(keys["env"], t), run.env, action)
-    chance = jax.random.uniform(jax.random.fold_in(keys["noise"], t))
+    action = agent.act(hyper, run.agent, chance.act, before, t)
+    moved = env.step(chance.env, run.env, action)
     cell = before.cell if coded is None else coded.cell(before.cell, action)
-    given = channel.pass_through(levels, lens, run.window, moved.reward, chance, cell)
+    given = channel.pass_through(levels, lens, run.window, moved.reward, chance.noise, cell)
     after = _seen_as(problem, coded, moved.observation)
     transition = Transition(before, action, given.reward, after, moved.terminated, moved.truncated)
-    learned = agent.learn(hyper, run.agent, learn_key, transition, t)
+    learned = agent.learn(hyper, run.agent, chance.learn, transition, t)
     total = run.total + moved.reward
     done = moved.terminated | moved.truncated
-    episode = run.episode + done
-    fresh = env.reset(jax.random.fold_in(keys["reset"], episode))
     observation, state = jax.tree.map(
-        lambda new, old: jnp.where(done, new, old), fresh, (moved.observation, moved.state)
+        lambda new, old: jnp.where(done, new, old), run.fresh, (moved.observation, moved.state)
     )
     following = _Run(
         state,
         observation,
+        run.fresh,
         learned,
         given.window,
         jnp.where(done, 0.0, total),
-        episode,
+        run.episode + done,
         jnp.where(given.stray & jnp.isnan(run.stray), moved.reward, run.stray),
     )
     code = cell * len(levels) + given.seen
@@ -287,7 +307,8 @@ def _step(
 
 
 def _advance(
-    every: Callable[..., tuple[_Run, _Trace]],
+    problem: Problem,
+    coded: CompiledCells | None,
     run: _Run,
     lens: Lens,
     keys: Any,
@@ -297,88 +318,27 @@ def _advance(
 ) -> tuple[_Run, _Trace]:
     lanes = run.total.shape[0]
     blank = _Trace(jnp.zeros((CHUNK, lanes), jnp.int32), jnp.zeros((CHUNK, lanes)))
+    every = jax.vmap(partial(_step, problem, coded), in_axes=(None, None, 0, 0, 0))
+    draw = jax.vmap(partial(_draw, problem), in_axes=(0, None))
+    chances = jax.vmap(draw, in_axes=(None, 0))(keys, t + jnp.arange(CHUNK))
+    reset = jax.vmap(partial(_reset, problem))
 
     def body(i: Any, carry: tuple[_Run, _Trace]) -> tuple[_Run, _Trace]:
         run, trace = carry
-        run, row = every(hyper, t + i, run, lens, keys)
-        return run, jax.tree.map(
+        before = run.episode
+        run, row = every(hyper, t + i, run, lens, jax.tree.map(lambda all: all[i], chances))
+        # Few steps end an episode: to draw a start in each would cost as much as a small net.
+        fresh = jax.lax.cond(
+            jnp.any(run.episode > before),
+            lambda: reset(keys, run.episode + 1),
+            lambda: run.fresh,
+        )
+        return run._replace(fresh=fresh), jax.tree.map(
             lambda all, one: jax.lax.dynamic_update_slice(all, one[None], (i, 0)), trace, row
         )
 
     result: tuple[_Run, _Trace] = jax.lax.fori_loop(0, n, body, (run, blank))
     return result
-
-
-@partial(jax.jit, donate_argnums=0)
-def _with_row(table: jax.Array, i: Any, row: jax.Array) -> jax.Array:
-    return table.at[i].set(row)
-
-
-class _Eyes:
-    """Through what the lanes see rewards at present, and what their correctors make of it."""
-
-    def __init__(self, problem: Problem, lanes: Sequence[Lane]) -> None:
-        self._levels = problem.levels
-        self._correctors = [lane.corrector for lane in lanes]
-        by_cell = any(c is not None and c.method == "posterior" for c in self._correctors)
-        width = problem.cells.n if by_cell and problem.cells is not None else 1
-        each = [
-            channel.lens(problem.levels, lane.noise, width, lane.raw, lane.table) for lane in lanes
-        ]
-        lens = Lens(*map(np.stack, zip(*each, strict=True)))
-        # On a fine grid this is most of the lens by far. It stays where it is used, and the value
-        # of a cell is written in place.
-        self.lens = lens._replace(values=jnp.array(lens.values))
-        M = len(problem.levels)
-        self.confusion = [[np.eye(M)] for _ in lanes]
-        self.estimated = [[0] for _ in lanes]
-        # What each corrector has not counted yet. The values of its cells depend on when it counts,
-        # so it does that at steps of its own, whatever other lanes the chunks are cut for.
-        self._waiting: list[list[np.ndarray]] = [[] for _ in lanes]
-
-    @property
-    def until_refresh(self) -> float:
-        """How many more steps there are until some corrector estimates C."""
-        return min(
-            (
-                corrector.until_refresh - sum(map(len, waiting))
-                for corrector, waiting in zip(self._correctors, self._waiting, strict=True)
-                if corrector is not None
-            ),
-            default=np.inf,
-        )
-
-    def take(self, codes: np.ndarray, t: int) -> None:
-        """Count what was observed; where C was estimated anew, take its tables."""
-        M = len(self._levels)
-        lens = None
-        for i, corrector in enumerate(self._correctors):
-            if corrector is None:
-                continue
-            self._waiting[i].append(codes[:, i])
-            own = np.concatenate(self._waiting[i]).astype(np.int64)
-            if len(own) < corrector.until_refresh and t % CHUNK:
-                continue
-            self._waiting[i] = []
-            cell, seen = np.divmod(own, M)
-            before = corrector.refreshes
-            corrector.take(cell, seen, self._levels.values[seen])
-            anew = corrector.refreshes > before
-            if anew:
-                self.confusion[i].append(corrector.confusion)
-                self.estimated[i].append(t)
-            elif corrector.method != "posterior":
-                continue
-            # New arrays: the loop may still be reading the old ones.
-            lens = lens or self.lens._replace(
-                table=self.lens.table.copy(), first=self.lens.first.copy()
-            )
-            tables = corrector.tables
-            lens.table[i], lens.first[i] = tables.surrogate, tables.first
-            if tables.values is not None:
-                values = _with_row(lens.values, i, tables.values.astype(np.float32))
-                lens = lens._replace(values=values)
-        self.lens = lens or self.lens
 
 
 def _refuse_strays(levels: RewardLevels, stray: np.ndarray) -> None:
@@ -398,7 +358,7 @@ def _score(ended: list[np.ndarray]) -> float:
     return float(recent.mean()) if recent.size else float("nan")
 
 
-def _outcomes(ended: np.ndarray, eyes: _Eyes) -> list[Outcome]:
+def _outcomes(ended: np.ndarray, eyes: Eyes) -> list[Outcome]:
     outcomes = []
     for returns, confusion, estimated in zip(ended.T, eyes.confusion, eyes.estimated, strict=True):
         ends = np.flatnonzero(~np.isnan(returns))

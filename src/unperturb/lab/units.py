@@ -90,7 +90,7 @@ def preset(env: str, agent: str | None = None) -> Preset | None:
         levels = RewardLevels.uniform(-17, 0, 17, value="upper")
         # With 20 bins of the torque a cell is seen four times in 150,000 steps, too few to tell its
         # level. The torque itself costs at most .004 of the 16 that a reward spans.
-        states = Cells.grid([-1.0, -1.0, -8.0], [1.0, 1.0, 8.0], [20, 20, 40])
+        states = Cells.grid([-1.0, -1.0, -8.0], [1.0, 1.0, 8.0], [20, 20, 40], actions=None)
         return Preset(levels, Cells.pendulum(), "rand-one", by_step=True, pooled=states)
     return None
 
@@ -220,7 +220,8 @@ def corrector_of(settings: Settings) -> RewardCorrector | None:
     """Build what estimates C in a unit; None where nothing is estimated.
 
     "estimated" is the paper's: the vote, and the plain inverse. "posterior" is the library's
-    default estimator with the posterior mean of each cell.
+    default estimator with the posterior mean of each cell; agents that keep rewards and can be
+    told them anew are, with each estimate.
 
     Example:
         >>> corrector_of(unit("CartPole-v0", "dqn", 100, 0, "posterior", weight=0.3)).method

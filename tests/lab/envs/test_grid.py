@@ -76,3 +76,10 @@ def test_actions_of_several_numbers_and_none_at_all():
 def test_cells_that_a_loop_cannot_compute_are_named(cells):
     with pytest.raises(InvalidCellsError, match="grids and discrete spaces"):
         compiled_cells(cells)
+
+
+def test_a_discrete_space_refuses_a_torque():
+    # Cut down to a whole number it would lead into another state's cell.
+    codes = compiled_cells(Cells.grid([-1.0], [1.0], [4], actions=2))
+    with pytest.raises(InvalidCellsError, match="float32"):
+        codes.cell(0, jnp.array([-1.5]))

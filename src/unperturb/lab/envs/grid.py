@@ -54,7 +54,18 @@ def compiled_cells(cells: Cells) -> CompiledCells:
 def _code(config: Mapping[str, Any], cells: Cells) -> Code:
     if config["kind"] == "integer":
         start = config["start"]
-        return lambda value: jnp.asarray(value, jnp.int32).reshape(()) - start
+
+        def number(value: Any) -> Any:
+            value = jnp.asarray(value)
+            if not jnp.issubdtype(value.dtype, jnp.integer):
+                raise InvalidCellsError(
+                    f"the cells are {cells.describe()}, and one is asked for with {value.dtype}",
+                    "a discrete space holds whole numbers",
+                    "give the cells bins for it, or actions=None to leave actions out",
+                )
+            return value.astype(jnp.int32).reshape(()) - start
+
+        return number
     if config["kind"] != "grid":
         raise _unknown(cells)
     low, high, bins = (np.asarray(config[name]) for name in ("low", "high", "bins"))
