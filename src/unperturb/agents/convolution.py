@@ -31,6 +31,7 @@ def convolve(kernel: jax.Array, x: jax.Array, stride: int) -> jax.Array:
     """Slide a kernel (size, size, channels in, channels out) over frames.
 
     Example:
+        >>> import jax.numpy as jnp
         >>> convolve(jnp.ones((8, 8, 4, 32)), jnp.ones((1, 84, 84, 4)), stride=4).shape
         (1, 20, 20, 32)
     """
