@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from unperturb.lab import report
+from unperturb.lab.paper.atari import GAMES, column
 from unperturb.lab.paper.control import CARTPOLE, PENDULUM, Column
 from unperturb.lab.records import Records
 from unperturb.lab.units import preset
 
 NAME = "table-algorithms"
-_COLUMNS = (*CARTPOLE, *PENDULUM)
+_COLUMNS = (*CARTPOLE, *PENDULUM, *(column("paper", game) for game in GAMES))
 
 
 def write(records: Records, out: Path) -> list[Path]:
@@ -22,7 +23,7 @@ def write(records: Records, out: Path) -> list[Path]:
 
 
 def _row(column: Column) -> dict[str, Any]:
-    known = preset(column.env)
+    known = preset(column.env, column.agent)
     assert known is not None
     return {
         "env": column.env,
