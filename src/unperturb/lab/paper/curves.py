@@ -91,7 +91,11 @@ def _rows(found: Sequence[Group]) -> list[dict[str, Any]]:
 def _draw(
     figure: Any, found: Sequence[Group], columns: Sequence[Column], weights: Sequence[float]
 ) -> None:
-    panels = figure.subplots(len(weights), len(columns), squeeze=False, sharey="row")
+    # Agents in one environment are compared along a row; each game has a scale of its own.
+    alike = len({column.env for column in columns}) == 1
+    panels = figure.subplots(
+        len(weights), len(columns), squeeze=False, sharey="row" if alike else "col"
+    )
     for group in found:
         column, condition, _ = group
         here = weights if condition["reward"] == "true" else [condition["weight"]]

@@ -19,8 +19,8 @@ mean; in brackets what the paper prints. A star marks a mean below the paper's, 
 interval that lies wholly below it. Nothing is told the true rewards, C or the noise rate, but for
 `known`, which is given C. Above one half noise can't be told from its mirror image: there the
 estimates fail without an assumption, and rows with prior=reverse make the one that the paper's
-code makes silently.
-
+code makes silently."""
+CARTPOLE_NOTE = """\
 The paper's scores on CartPole are means of three seeds, as it says under its Table 4. Ours are at
 its settings, but for numbers of Adam that it leaves open: in every row SARSA has beta2 = .9999, DQN
 and Dueling DQN have epsilon = .1. These were chosen on true rewards and other seeds than here. On

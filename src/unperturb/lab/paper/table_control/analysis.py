@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unperturb.lab.paper.scores import NOTE, score_rows, write_scores
+from unperturb.lab.paper.scores import CARTPOLE_NOTE, NOTE, score_rows, write_scores
 from unperturb.lab.paper.table_control.sweep import COLUMNS, NAME, REWARDS, WEIGHTS
 from unperturb.lab.records import Records
 
@@ -29,4 +29,6 @@ def write(records: Records, out: Path) -> list[Path]:
     """Write table-control.csv, .md, .png and .svg."""
     rows = score_rows(records, NAME, COLUMNS, REWARDS, WEIGHTS)
     title = "Table 1: scores with noisy, known and estimated rewards"
-    return write_scores(rows, COLUMNS, out / NAME, title, f"{NOTE}\n\n{_PENDULUM}")
+    return write_scores(
+        rows, COLUMNS, out / NAME, title, f"{NOTE}\n\n{CARTPOLE_NOTE}\n\n{_PENDULUM}"
+    )
