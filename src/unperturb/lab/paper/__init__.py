@@ -85,6 +85,7 @@ STUDIES: dict[str, Study] = {
     "table-atari": Study(
         "Table 2: scores of PPO on Atari, or on MinAtar",
         "PPO on four games of MinAtar; --preset small or paper: on five Atari games",
+        minutes=24,
         package=f"{_HERE}.table_atari",
         presets=("minatar", "small", "paper"),
     ),
@@ -150,6 +151,7 @@ STUDIES: dict[str, Study] = {
     "figure-atari-full": Study(
         "All learning curves on Atari, or on MinAtar",
         "PPO on four games of MinAtar; --preset small or paper: on seven Atari games",
+        minutes=33,
         package=f"{_HERE}.figure_atari",
         full=True,
         presets=("minatar", "small", "paper"),
