@@ -105,6 +105,9 @@ def run(units: list[dict[str, Any]], records: Records, jobs: int | None = None) 
     grid.run(units, records, f"{units[0]['env']} {units[0]['agent']}", jobs)
     seconds = time.perf_counter() - start
     runs = [records.load(settings) for settings in units]
+    # A run that was stopped and went on took longer than this call.
+    resumed = [run.arrays for run in runs if run.arrays.get("resumed", 0) > 0]
+    spent = sum(float(arrays["seconds"]) for arrays in resumed) or seconds
     settings: Mapping[str, Any] = units[0]
     scores = [score(run.settings, run.arrays["returns"], run.arrays["ends"]) for run in runs]
     estimated = all(len(run.arrays["estimated"]) > 1 for run in runs)
@@ -117,7 +120,7 @@ def run(units: list[dict[str, Any]], records: Records, jobs: int | None = None) 
         "confusion": np.mean([run.arrays["confusion"][-1] for run in runs], axis=0).tolist()
         if estimated
         else None,
-        "steps_per_second": missing * settings["steps"] / seconds if missing else None,
+        "steps_per_second": missing * settings["steps"] / spent if missing else None,
         "seconds": seconds,
         "trained": missing,
         "settings": {name: value for name, value in settings.items() if name != "seed"},
