@@ -144,7 +144,7 @@ STUDIES: dict[str, Study] = {
     "figure-pendulum-full": Study(
         "All learning curves on Pendulum",
         _PENDULUM,
-        minutes=34,
+        minutes=11,
         package=f"{_HERE}.figure_pendulum",
         full=True,
     ),
