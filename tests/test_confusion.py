@@ -189,7 +189,7 @@ def test_bad_noise_is_named(build, error, message):
 
 
 def test_noise_that_no_draw_can_invert_says_so(monkeypatch):
-    monkeypatch.setattr(confusion, "_REDRAWS", 20)
+    monkeypatch.setattr(confusion.kinds, "_REDRAWS", 20)
     message = r"rand-one noise with omega = 0\.5, drawn 20 times, is singular"
     with pytest.raises(SingularConfusionError, match=message):
         confusion.rand_one(2, 0.5, generator())
