@@ -43,7 +43,11 @@ lint: $(VENV)/.dev ## lint, format, types and the layers of the house
 	@.venv-rejax/bin/pip install --quiet 'rejax==0.1.3' 'gymnax<1'
 	@touch $@
 
-bench: $(VENV)/.dev .venv-rejax/.done ## benchmarks: accuracy, speed, memory, beside the peers
+$(VENV)/.bench: $(VENV)/.dev
+	@$(BIN)/pip install --quiet opencv-python-headless # for the peer's Atari wrappers
+	@touch $@
+
+bench: $(VENV)/.bench .venv-rejax/.done ## benchmarks: accuracy, speed, memory, beside the peers
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/estimation.py
 	$(BIN)/python benchmarks/wrappers.py
